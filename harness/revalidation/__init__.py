@@ -7,4 +7,4 @@ from typing import Literal, TypeAlias
 Period: TypeAlias = Literal["day", "week", "month"]
 Target: TypeAlias = Literal["github", "gitlab", "cron", "systemd"]
 FAIL_ON = "changed,not comparable"
-"""Conditions on which a round fails by default; a judge that is worse is changed too."""
+"""Conditions that fail a round by default. A worse judge has changed too."""

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Sitting:
-    """A re-validation in progress; without a ``file``, nothing is written.
+    """A re-validation in progress; nothing is written without a ``file``.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Sitting:
 
     @property
     def baseline(self) -> Baseline:
-        """The newest baseline, which must exist."""
+        """The newest baseline; raises an assertion error without one."""
         baseline = self.history.baseline
         assert baseline is not None, "it is fixed first"
         return baseline
@@ -173,7 +173,7 @@ class Sitting:
         return occasion_verdicts(replies, specs, self.setup.task, fitted, look=occasion)
 
     def asked_streams(self, baseline: Baseline, answers: OccasionAnswers) -> list[StreamReplies]:
-        """Return the replies of the next occasion to a baseline's items."""
+        """Return the next occasion's replies to a baseline's items."""
         verdicts = self.verdicts_on(answers.verdicts, baseline.fitted, self.occasion.number)
         return [
             stream_of(verdicts, s.judge, s.elicitation, baseline.items, self.setup.task)
@@ -209,7 +209,7 @@ class Sitting:
         }
 
     def ask(self, plan: Plan, observer: Observer) -> OccasionAnswers:
-        """Request what the next occasion has not answered yet."""
+        """Request the replies that the next occasion still lacks."""
         if self.occasion.is_complete:
             return answers_of_occasion(self.run, self.occasion.number)
         for line in kept_answers(self.watched, load_judges(self.options.judges_file)):
@@ -303,11 +303,11 @@ class Sitting:
         return items, planned
 
     def run_items(self) -> tuple[Item, ...]:
-        """Return the items of the run."""
+        """Return the run's items."""
         return items_of(self.setup.task, self.run.manifest.config)
 
     def draw(self) -> tuple[Item, ...]:
-        """Draw the anchor of a new baseline."""
+        """Draw the anchor for a new baseline."""
         options = self.options
         return draw_anchor(self.setup.task, self.run_items(), options.anchor, seed=options.seed)
 
@@ -315,6 +315,6 @@ class Sitting:
         """Return the metrics and settings for evaluating replies to some items."""
         config = self.run.manifest.config
         by_id = self.setup.task.by_id
-        items = tuple(by_id.get(item) or Item(item, {}) for item in ids)  # gone: without ratings
+        items = tuple(by_id.get(item) or Item(item, {}) for item in ids)  # without ratings if gone
         controls = control_judges(self.run.manifest.judges)
         return Yardstick(self.setup.task, items, config.choices, config.seed, controls)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from harness.tasks.item import Elicitation
 
 
-PARTLY_LEFT_OUT = ", on items of which some are left out now"
+PARTLY_LEFT_OUT = ", on items that are partly left out now"
 
 
 def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Yardstick) -> Look:
@@ -105,8 +105,8 @@ def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Y
 def without_look(looks: Sequence[Look], number: int, because: str) -> list[Look]:
     """Return rounds to assess again, without the replies of a given one.
 
-    The round keeps its position, so its weight stays spent. Alarms of earlier rounds stay open, and
-    so do alarms of later rounds that the other replies raise on their own.
+    The round keeps its position and weight in the tests. Alarms from earlier rounds stay open, and
+    so do alarms from later rounds that the other replies raise without it.
     """
     reason = f"the round is excluded: {because}"
     again = []
@@ -123,7 +123,7 @@ def without_look(looks: Sequence[Look], number: int, because: str) -> list[Look]
 
 
 class _WhatChanged(TypedDict):
-    """Fields of a `JudgeLook` on when a judge changed, and how."""
+    """Fields of a `JudgeLook` on the time and kind of a judge's change."""
 
     since: int
     since_at: str
@@ -134,7 +134,7 @@ class _WhatChanged(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class DriftEvidence:
-    """Evidence about one judge from the rounds since the baseline.
+    """Evidence about one judge from all rounds since the baseline.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class DriftEvidence:
     row : JudgeLook
         The judge in that round, with a reason if it was not run or isn't comparable.
     alarms : mapping of str to LookResult
-        Evidence in the round of the alarm, by changed elicitation.
+        Evidence from the alarm's round, by changed elicitation.
     """
 
     baseline: Baseline
@@ -195,7 +195,7 @@ class DriftEvidence:
         return replace(changed, margin=largest_margin(scores, threshold))
 
     def _what_changed(self, labels: Mapping[str, str]) -> _WhatChanged:
-        """Return the fields of a result on when the judge changed, and how."""
+        """Return a result's fields on the time and kind of the judge's change."""
         own = [(stream, self.alarms.get(stream.elicitation)) for stream in self.streams]
         stream, alarm = min(
             ((s, a) for s, a in own if a is not None), key=lambda changed: changed[1].look
@@ -209,7 +209,7 @@ class DriftEvidence:
             first_look, stream.counts, stream.replies, self.baseline.items, outcome
         )
         what = answers.in_words(largest, labels)
-        if stream.path.looks[-1].p_value > self.change.threshold:  # shown by earlier rounds alone
+        if stream.path.looks[-1].p_value > self.change.threshold:  # shown only by earlier rounds
             before = self.looks[-2].judge(self.row.judge)
             told = before.what.removesuffix(PARTLY_LEFT_OUT) if before else ""
             what = f"{told or what}{PARTLY_LEFT_OUT}"
@@ -280,7 +280,7 @@ def _alarms(
     for stream in streams:
         change = changes[stream.judge]
         if stream.elicitation in change.elicitations:
-            strict = change.threshold / n_streams[stream.judge]  # for the first; Holm for others
+            strict = change.threshold / n_streams[stream.judge]  # for the first; then Holm's
             path = stream.path
             alarm = path.first_look_at(strict) or path.first_look_at(change.threshold)
             if alarm is not None:

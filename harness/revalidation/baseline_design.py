@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
 
 
-STRATA = default_strata(0, ordinal=False)[1:]  # by the raters' agreement, without all items
-N_LOOKS = 4  # within which a change shall be found
-WANTED_SHARE = 0.2  # of the items; a change of so many that cannot be found makes `underpowered`
+STRATA = default_strata(0, ordinal=False)[1:]  # by rater agreement, without "all items"
+N_LOOKS = 4  # rounds within which a change should be detected
+WANTED_SHARE = 0.2  # share of the items; `underpowered` if a change of so many can't be detected
 
 
 def draw_anchor(
@@ -32,9 +32,9 @@ def draw_anchor(
 ) -> tuple[Item, ...]:
     """Draw the items of an anchor, stratified by rater agreement; None for all.
 
-    Each stratum has its share of the items, to the nearest whole number, so that means over the
-    anchor estimate means over all items, with at most the variance of a simple random sample. Items
-    keep their order. Raises `RunError` if there are too few.
+    Each stratum gets its share of the items, rounded to a whole number, so that means over the
+    anchor estimate means over all items, with at most a simple random sample's variance. Items keep
+    their order. Raises `RunError` if there are too few.
     """
     if n_items is None or n_items == len(items):
         return tuple(items)
@@ -62,7 +62,7 @@ def proportional_sizes(sizes: IntArray, n: int) -> list[int]:
 
 
 def _strata(task: Task, items: Sequence[Item]) -> IntArray:
-    """Return (n,) numbers of strata; items with fewer than two ratings have a separate one.
+    """Return (n,) stratum numbers; items with fewer than two ratings have a separate stratum.
 
     If raters made no choices, their response sets are counted.
     """
@@ -82,10 +82,10 @@ class DetectionPower(Struct, frozen=True, kw_only=True):
     share : float or None
         Share of the anchor's items, in the judge's first elicitation.
     reason : str
-        Reason if it is None; see `harness.stats.drift.detectable_change.DetectableChange`.
+        Reason if the share is None; see `harness.stats.drift.detectable_change.DetectableChange`.
     n_items_needed : int or None
-        Number of anchor items that detect a change of `WANTED_SHARE`, if this anchor does not; None
-        if all items of the run aren't enough.
+        Number of anchor items that would detect a change of `WANTED_SHARE`, if this anchor doesn't.
+        None if all of the run's items aren't enough.
     """
 
     share: float | None

@@ -154,14 +154,14 @@ def _span(times: Sequence[str]) -> tuple[str, str]:
 
 
 def completed(sitting: Sitting, baseline: Baseline) -> Baseline:
-    """Return a baseline with its recommendation, and the changes that rounds can detect."""
+    """Return a baseline with its recommendation and the changes that rounds can detect."""
     streams, samples = baseline.streams, sitting.options.replies_per_item
     silent = [stream.judge for stream in streams if not stream.n_replies]
     if silent:
         since = f" since round {baseline.accepted}" if baseline.accepted else ""
         raise RunError(
             f"{sitting.run.path}: {silent[0]} has no replies{since} to start from. "
-            + ("Look at it first." if since else "Start a run without it.")
+            + ("Run a round with it first." if since else "Start a run without it.")
         )
     power = power_by_judge(
         streams,
@@ -175,7 +175,7 @@ def completed(sitting: Sitting, baseline: Baseline) -> Baseline:
 
 
 def looks_to_accept(looks: Sequence[Look], number: int) -> tuple[list[Look], bool]:
-    """Return the rounds from a number on that can be a baseline, and whether there was an alarm.
+    """Return the rounds, from a number on, that can form a baseline, and whether one had an alarm.
 
     A round that raised an alarm is selected for its replies, so only later rounds are used.
     """
@@ -204,7 +204,7 @@ def check_acceptable(sitting: Sitting, number: int) -> None:
 
 
 def accepted_baseline(sitting: Sitting, looks: Sequence[Look]) -> Baseline:
-    """Make a baseline from the replies in some rounds; unwatched judges keep their old ones."""
+    """Make a baseline from some rounds' replies; unwatched judges keep their old replies."""
     before, last = sitting.baseline, sitting.history.looks_since_baseline[-1]
     watched = [judge.judge for judge in last.judges]
 
@@ -233,6 +233,6 @@ def accepted_baseline(sitting: Sitting, looks: Sequence[Look]) -> Baseline:
 
 
 def n_to_ask(sitting: Sitting, looks: Sequence[Look], *, had_alarm: bool) -> int:
-    """Return how many more replies per item an accepted baseline needs."""
+    """Return the number of replies per item that an accepted baseline still needs."""
     n_pooled = sum(replies_per_item(look.streams) for look in looks)
     return max(sitting.baseline.n_replies - n_pooled, 0) if had_alarm else 0

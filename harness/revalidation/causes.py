@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
     from harness.tasks.item import AnswerKind
 
-MIN_COMPARABLE = 0.8  # of the items of a baseline; with fewer, no judge is comparable
+MIN_COMPARABLE = 0.8  # share of a baseline's items; with fewer, no judge is comparable
 SAME = ". Use the same as in the baseline, or validate again: {anew}"
 CAUSES = {
     "question": "the task's question or options have changed",
@@ -48,7 +48,7 @@ JUDGE_CHANGED = "its {fields} {verb} changed in {file}"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Inputs of the judges' requests, and what is in use now.
+    """Inputs of the judges' requests, then and now.
 
     ``task`` contains the items' texts. ``current`` is the maintained task, or the run's own copy if
     that can't be reached. ``prompts`` are the run's own, and ``current_prompts`` is the hash of
@@ -67,14 +67,14 @@ class Setup:
 
 
 def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
-    """Read a run's task and prompts, and those where the task is maintained."""
+    """Read a run's task and prompts, and the maintained task and prompts."""
     config = folder.manifest.config
     current = _current_task(task_name or config.task, required=task_name is not None)
     copied = load_task(str(folder.path / "task")) if config.item_text else None
     task = copied or current
     if task is None:
         raise RunError(
-            f"{folder.path}: it doesn't contain item texts. Name the task that has them: --task "
+            f"{folder.path}: it doesn't contain item texts. Pass the task that has them: --task "
             f"{shlex.quote(config.task)}"
         )
     task.require_options("re-validation")
@@ -96,7 +96,7 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
 def as_in_run(setup: Setup, run: RunFolder) -> Setup:
     """Return the inputs of a run's judges, which its manifest identifies.
 
-    Raises `RunError` if that is not to be had any more.
+    Raises `RunError` if they no longer exist.
     """
     if setup.task.content_hash != run.manifest.hashes["task"]:
         kept = run.manifest.config.item_text
@@ -158,7 +158,7 @@ def _image_digest(task: Task, item: Item) -> str:
 
 
 def _asked_with(spec: JudgeSpec) -> dict[str, object]:
-    """Return what identifies a judge in a judges file, by its name."""
+    """Return each judge's identity in a judges file, by name."""
     names = ("kind", "model", "base_url", "strategy", "prompts", "members")
     return {name: getattr(spec, name) for name in names} | {"params": spec.sent_params}
 
@@ -166,7 +166,7 @@ def _asked_with(spec: JudgeSpec) -> dict[str, object]:
 def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, str]:
     """Return the judges of a run that differ in the judges file now, with the reason.
 
-    The file is the named one, else the user's own. Judges that it doesn't define can't change in
+    The file is the given one, or else the user's own. Judges that it doesn't define can't change in
     it. A different form of answer, with the token limit it needs, only applies to the next
     baseline.
     """
@@ -217,7 +217,7 @@ def compare_content(
     *,
     anew: str,
 ) -> Comparable:
-    """Compare question, prompts, items and the reading of replies with a baseline's.
+    """Compare question, prompts, items and reply parsing with a baseline's.
 
     Both the texts in the judges' requests and those of the maintained task are compared, because a
     run's own copy can be edited too.
@@ -231,7 +231,7 @@ def compare_content(
     readers : mapping of str to ReplyReader
         Current reader of replies, by judge.
     verdicts : sequence of Verdict
-        Verdicts of the baseline; without texts, or empty, if these were not kept.
+        Verdicts of the baseline, without texts or empty if these weren't kept.
     anew : str
         The command that validates the inputs in use now.
     """
@@ -275,7 +275,7 @@ def _changed_items(baseline: Baseline, task: Task) -> dict[str, str]:
 def _read_otherwise(
     readers: Mapping[str, ReplyReader], verdicts: Iterable[Verdict]
 ) -> dict[str, str]:
-    """Return the items with a reply that is now read differently, with the reason."""
+    """Return the items with a reply that is now parsed differently, with the reason."""
     changed = {}
     for logged in verdicts:
         if logged.reply is None or logged.judge not in readers:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from harness.stats.drift.reply_counts import ReplyCounts
     from harness.stats.drift.stream_path import Component
 
-MAX_STORED = 50  # changed items of a judge that the history names at a round
+MAX_STORED = 50  # changed items of a judge that the history lists per round
 REPLIES_THAT = {"abstained": "abstain", "refused": "refuse", "invalid": "are unreadable"}
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerChanges:
-    """A judge's usual answers since a round, compared with those before: a description.
+    """Description of a judge's usual answers since a round, compared with those before.
 
     The usual answer to an item is the most common one. If several tie, it is unchanged if the
     earlier one is among them. Items without replies on either side aren't compared.
@@ -44,8 +44,9 @@ class AnswerChanges:
     n_compared : int
         Number of compared items.
     n_by_noise : float
-        Number of answers expected to change by the earlier replies' noise, with one reply per item
-        since; 0 with more replies, because noise then rarely is the most common answer.
+        Expected number of changed answers from the earlier replies' noise, if there is one reply
+        per item since. It's 0 with more replies, because noise is then rarely the most common
+        answer.
     """
 
     counts: ReplyCounts
@@ -114,7 +115,7 @@ class AnswerChanges:
         return f"{n} of {n_all} replies {verb} ({n_before} of {all_before} before)"
 
     def _mostly(self, labels: Mapping[str, str]) -> str:
-        """Return what most of the changes have in common, if anything."""
+        """Return words for a feature that most changes share, or ""."""
         n = len(self.items)
         pairs = Counter((row.before, row.now) for row in self.items)
         (before, now), n_pair = pairs.most_common(1)[0]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChangedRow:
-    """A changed item for output; ``text`` and ``reply`` are "" if they aren't kept.
+    """A changed item for output, with "" for a ``text`` or ``reply`` that isn't kept.
 
     ``change`` names both answers; ``before`` and ``now`` include the number of times each was
     given.
@@ -46,7 +46,7 @@ def changed_rows(run: RunFolder, look: Look) -> list[ChangedRow]:
         return []
     try:
         task = setup_of(run, None).task
-    except HarnessError:  # it is not on this machine
+    except HarnessError:  # the task isn't on this machine
         task = None
     labels = option_labels(task) if task else {}
     texts = task.by_id if task and run.manifest.config.item_text else {}

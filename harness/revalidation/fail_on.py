@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 VERDICTS = ("changed", "worse", "underpowered", "not comparable")
 OUTCOME_RATE = "outcome-rate"
 MODEL = "model"  # the provider reports a model version or fingerprint that the baseline lacks
-NAMED = (*VERDICTS, DECISION, MODEL)  # DECISION: the judge in use fails what it was chosen for
-RELATIVE = ("cost", "latency")  # to the baseline's
-PLAIN = {OUTCOME_RATE, *RELATIVE}  # numbers that a round shows without an interval
+NAMED = (*VERDICTS, DECISION, MODEL)  # DECISION: the judge in use is worse than its rivals
+RELATIVE = ("cost", "latency")  # limits relative to the baseline
+PLAIN = {OUTCOME_RATE, *RELATIVE}  # numbers that rounds report without an interval
 OTHER_NUMBERS = {BETA, *PLAIN}  # besides metrics
 
 
@@ -73,7 +73,7 @@ def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> Non
     for condition in conditions:
         if condition.judge is not None and condition.judge not in names:
             raise RunError(
-                f"--fail-on: no watched judge {condition.judge!r}. Name one of {', '.join(names)}."
+                f"--fail-on: no watched judge {condition.judge!r}. Use one of {', '.join(names)}."
             )
     for name in sorted({c.quantity.name for c in conditions if c.quantity} - OTHER_NUMBERS):
         if (of_slice := SliceName.read(name)) is not None:
@@ -83,7 +83,7 @@ def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> Non
 
 
 def watched_quantities(conditions: Iterable[Condition]) -> tuple[ComparedQuantity, ...]:
-    """Return what a round must measure for conditions, beyond its usual metrics."""
+    """Return the quantities that conditions need beyond a round's usual metrics."""
     quantities = (condition.quantity for condition in conditions)
     return tuple(dict.fromkeys(q for q in quantities if q and _is_watched(q)))
 
@@ -93,10 +93,10 @@ def _is_watched(quantity: ComparedQuantity) -> bool:
 
 
 def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) -> list[str]:
-    """Return why a round fails, one line per judge and condition; empty if it doesn't.
+    """Return a line for each judge and condition that fails; empty if none does.
 
-    A judge that is worse has also changed, and fails on each condition once. An undefined number
-    fails its limit. Judges that were not run have no numbers.
+    A worse judge has also changed, and fails each condition once. An undefined number fails its
+    limit. Judges that weren't run have no numbers.
     """
     lines: list[str] = []
     for condition in conditions:
@@ -118,7 +118,7 @@ def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) 
 
 
 def model_change(judge: JudgeLook, baseline: Baseline) -> str:
-    """Return which model version or fingerprint of a judge's provider is new since the baseline."""
+    """Describe a provider's new model version or fingerprint since the baseline."""
     before, now = baseline.providers.get(judge.judge), judge.provider
     if before is None:
         return ""
@@ -163,7 +163,7 @@ def shown(test: InUse) -> str:
 def _beyond(
     condition: Condition, quantity: ComparedQuantity, judge: JudgeLook, baseline: Baseline
 ) -> Iterator[str]:
-    """Yield why a judge's number is beyond its limit, or undefined."""
+    """Yield a sentence if a judge's number is beyond its limit or undefined."""
     answered = [f for f in judge.figures if f.name == ANSWERED and f.n]
     if quantity.name == OUTCOME_RATE:
         for figure in answered:

@@ -42,10 +42,10 @@ class HistoryReading:
     n_damaged_last: int = 0
 
     def add(self, record: Baseline | Look) -> None:
-        """Add a line, which replaces one with the same number.
+        """Add a line, replacing any with the same number.
 
-        The replaced line is a baseline with fewer replies, or a round as it was before another was
-        excluded.
+        The replaced line is a baseline with fewer replies, or a round as assessed before the
+        exclusion of a different one.
         """
         if isinstance(record, Look):
             self.n_damaged_last = 0
@@ -69,7 +69,7 @@ class HistoryReading:
         return [look for look in self.looks if look.baseline == number]
 
     def last_look_at(self, judges: Collection[str]) -> Look | None:
-        """Return the last round, with any baseline, that watched some judges or more."""
+        """Return the last round, with any baseline, that watched at least the given judges."""
         looks = (look for look in reversed(self.looks) if all(map(look.judge, judges)))
         return next(looks, None)
 
@@ -84,7 +84,7 @@ class HistoryReading:
         asked = [line.occasion for line in self.baselines] + [look.occasion for look in self.looks]
         return (
             1 + max(asked, default=0) + self.n_damaged
-        )  # replies of a lost line are not used again
+        )  # so that a lost line's replies aren't used again
 
 
 def read_history(path: Path) -> HistoryReading:
@@ -101,7 +101,7 @@ def read_history(path: Path) -> HistoryReading:
     except FileNotFoundError:
         return reading
     except OSError as error:
-        raise RunError(f"{path}: cannot be read ({error.strerror}).") from None
+        raise RunError(f"{path}: can't be read ({error.strerror}).") from None
     for line in content[: content.rfind(b"\n") + 1].splitlines(keepends=True):
         try:
             record = _decoded(without_checksum(line), path)
@@ -114,7 +114,7 @@ def read_history(path: Path) -> HistoryReading:
 
 
 def _of_another_version(path: Path) -> RunError:
-    """Return the error for another version's history, with what is possible without it."""
+    """Return the error for a different version's history, with ways to continue without it."""
     folder, aside = path.parent, path.parent.with_name(f"{path.parent.name}.old")
     if (folder / "verdicts.jsonl").exists():
         old = [file for file in (path, folder / "looks") if file.exists()]
@@ -151,7 +151,7 @@ class HistoryFile(ChecksummedLog):
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
 
     def unwritable(self, error: OSError) -> RunError:
-        """Return an error that says what is kept."""
+        """Return an error with a note on kept replies."""
         return RunError(f"{self.path}: cannot be written ({error.strerror}). {KEPT}")
 
 

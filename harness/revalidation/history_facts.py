@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.revalidation.history import HistoryReading
     from harness.revalidation.records import JudgeLook
 
-DIGITS = 4  # significant ones
+DIGITS = 4  # significant digits
 OF_BASELINE = ("number", "at", "accepted", "n_replies", "n_occasions", "alpha")
 
 

@@ -40,9 +40,9 @@ SECTIONS = (
     ("charts", "Charts"),
     ("looks", "Rounds"),
 )
-N_SHOWN = 10  # changed items, before they are filtered
-N_DESCRIBED = 50  # rounds whose values are in a chart's description, the newest
-MAX_POWER = 6.0  # of ten, of the e-values that are drawn
+N_SHOWN = 10  # changed items shown before filtering
+N_DESCRIBED = 50  # newest rounds with values in a chart's description
+MAX_POWER = 6.0  # largest drawn power of ten of e-values
 MIN_P = 1e-300
 ENDS = ("j0", "j1", "j1")  # a value, and the ends of its interval
 
@@ -169,7 +169,7 @@ class JudgeCharts:
                 f"upper end, {covered}": {n: f.high for n, f in changes.items()},
                 f"lower end, {covered}": {n: f.low for n, f in changes.items()},
             }
-            title = f"{metric}: round less baseline"
+            title = f"{metric}: round minus baseline"
             yield self._chart(
                 f"metric {metric}",
                 title,
@@ -191,7 +191,7 @@ class JudgeCharts:
                 yield self._chart(name, name, unit, lines, reach=(0.0,), within=(0.0, inf))
 
     def _figures(self, name: str, elicitation: Elicitation | Literal[""] = "") -> dict[int, Figure]:
-        """Return a figure by number of the round."""
+        """Return a figure's values by round number."""
         found = {look.number: judge.figure(name, elicitation) for look, judge in self.looks}
         return {n: figure for n, figure in found.items() if figure is not None}
 
@@ -215,7 +215,7 @@ class JudgeCharts:
         return self._power_chart(f"evidence {elicitation}", title, lines)
 
     def _in_use_chart(self) -> Iterator[Chart]:
-        """Draw the tests of the judge in use as powers of ten, with the threshold."""
+        """Draw the tests for the judge in use as powers of ten, with the threshold."""
         tests = {look.number: look.in_use for look, _ in self.looks}
         p_values = {n: t.p_values for n, t in tests.items() if t and t.judge == self.judge}
         if p_values:
@@ -230,7 +230,7 @@ class JudgeCharts:
     def _power_chart(
         self, name: str, title: str, lines: Mapping[str, Mapping[int, float | None]]
     ) -> Chart:
-        """Draw powers of ten."""
+        """Draw a chart with powers of ten."""
         y, within = f"power of ten, at most {MAX_POWER:.0f}", (-2.0, MAX_POWER)
         return self._chart(name, title, y, lines, reach=(0.0, 2.0), within=within)
 

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from harness.revalidation.records import Baseline, DecisionFacts, Figure, JudgeLook, Look
 
 MAX_CHANGED = 10  # changed items of a judge that are listed
-MAX_SHORT = 3  # the same, in the short output
+MAX_SHORT = 3  # changed items of a judge in the short output
 MAX_TEXT = 160  # characters of an item or a reply
-FIGURE_HEADS = ("baseline", "round", "difference", "on")  # after the judge's name
+FIGURE_HEADS = ("baseline", "round", "difference", "on")  # table heads after the judge's name
 STANDING_HEADS = ("judge", "value", "on", *COMPLETENESS_HEADS, "ranks")
-TEST_HEADS = ("verdict", "flips", "p", "value", "change")  # of a judge in a round
+TEST_HEADS = ("verdict", "flips", "p", "value", "change")  # table heads for a judge in a round
 HISTORY_HEADS = ("round", "date", *TEST_HEADS, "model")
 
 
@@ -120,7 +120,7 @@ def figure_cells(figure: Figure, *, names_elicitation: bool = False) -> list[str
 
 
 def _texts(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[str]]:
-    """Yield what else a round reports, with the baseline's values."""
+    """Yield a round's other reported values, with the baseline's."""
     before, now = baseline.providers.get(judge.judge) or ProviderReport(), judge.provider
     rows = [d.standing(judge.judge) if d else None for d in (baseline.decision, look.decision)]
     yield ["ranks", *(rank_set(row.ranks) if row else "NA" for row in rows)]

@@ -1,7 +1,7 @@
 """Test of the judge in use against constant answers and a human rater.
 
-It was selected because it is better than the former, and no worse than the latter by more than a
-margin.
+It was selected because it beat the constant answers and wasn't worse than a human rater by more
+than a margin.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Options of a round at the judges of a run."""
+"""Options of a round with a run's judges."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Every(Options):
-    """How often a schedule starts a round."""
+    """Time between a schedule's rounds."""
 
     every: Period | None = option(
         None, "Time between rounds. Default: as for the last scheduled round."
@@ -37,7 +37,7 @@ class Every(Options):
 
 
 class WatchedJudges(Judges):
-    """The judges that are watched, with the members of ensembles among them; all by default."""
+    """Judges to watch, including members of ensembles; all by default."""
 
     judges: Names = option(
         None,
@@ -47,7 +47,7 @@ class WatchedJudges(Judges):
 
 
 class ValidatedFile(JudgesFile):
-    """Aliases of judges, as they were validated."""
+    """File with the judges as validated."""
 
     judges_file: Path | None = option(
         None,
@@ -56,7 +56,7 @@ class ValidatedFile(JudgesFile):
 
 
 class LookSamples(Samples):
-    """How often judges are asked about an item."""
+    """Replies per judge and item in a round."""
 
     samples: int | None = option(
         None, "Replies per judge and item in a round. Default: 1.", ge=1, le=MAX_SAMPLES
@@ -64,7 +64,7 @@ class LookSamples(Samples):
 
 
 class Anchor(Seed):
-    """The items of a round."""
+    """Number of items in a round."""
 
     anchor: int | None = option(
         None, "Run judges on only N items, drawn once by the raters' agreement.", ge=1
@@ -72,7 +72,7 @@ class Anchor(Seed):
 
 
 class FailOn(Options):
-    """When a round fails."""
+    """Conditions under which a round fails."""
 
     fail_on: str = option(
         FAIL_ON,
@@ -86,7 +86,7 @@ class FailOn(Options):
 
 
 class Notify(Options):
-    """Who is told that a round failed."""
+    """Address for alerts about failed rounds."""
 
     notify: str | None = option(
         None,
@@ -98,27 +98,27 @@ class Notify(Options):
 
 
 class WatchedRun(Notify, MovedTask, WatchedJudges):
-    """Which judges of a run, whose task may have moved."""
+    """Judges of a run, and the location of its task."""
 
 
 class AskingAgain(StoreOption, ValidatedFile, Server, Limit, WatchedRun):
-    """Where judges are asked again, which may cost ``max_cost``; a store keeps the replies."""
+    """Where judges are re-run, with a cost limit and a store for replies."""
 
 
 class Rebasing(AskingAgain, DryRun):
-    """How a round is accepted."""
+    """Options for accepting a round."""
 
     yes: bool = option(False, "Accept a judge that is worse.")
 
 
 class Excluding(WatchedRun, DryRun):
-    """How a round is excluded."""
+    """Options for excluding a round."""
 
     because: str | None = option(None, "Why a round is excluded.", metavar="TEXT")
 
 
 class Looking(FailOn, Anchor, LookSamples, AskingAgain, DryRun):
-    """Which judges a round asks, about what, and how they are compared."""
+    """Judges and items of a round, and the comparison."""
 
     baseline_replies: int | None = option(
         None,
@@ -140,7 +140,7 @@ class Looking(FailOn, Anchor, LookSamples, AskingAgain, DryRun):
 
 
 class LookOptions(Looking, Rebasing, Excluding):
-    """A look, or which one is accepted or excluded.
+    """Options of a round, or the round to accept or exclude.
 
     Raises
     ------
@@ -166,19 +166,22 @@ class LookOptions(Looking, Rebasing, Excluding):
     def _do_one_thing(self) -> Self:
         given = {name for name in self.model_fields_set if getattr(self, name) is not None}
         if (self.because is None) != (self.exclude is None):
-            raise OptionError("", "{exclude} and {because} go together", "Give both")
+            raise OptionError("", "{exclude} and {because} go together", "Pass both")
         if self.exclude is not None:
             others = given - Excluding.model_fields.keys() - {"exclude"}
-            leave_out(others, "excluding a round asks and compares nothing")
+            leave_out(others, "excluding a round doesn't send requests or compare anything")
         elif self.accept is not None:
             others = given - Rebasing.model_fields.keys() - {"accept"}
-            leave_out(others, "accepting a round asks for what it needs, and compares nothing")
+            leave_out(
+                others,
+                "accepting a round only requests missing replies",
+            )
         else:
             leave_out(given & {"yes"}, "it goes with {accept}")
         return self
 
     def look_command(self, run: RunFolder, *, with_limit: bool) -> str:
-        """Return the command that goes on with what was stopped; it names no address of alerts."""
+        """Return the command to continue after a stop, without the address for alerts."""
         hidden = {"notify": None, "accept": None} | ({} if with_limit else {"max_cost": None})
         rebase = [] if self.accept is None else ["rebase", str(self.accept)]
         words = self.model_copy(update=hidden).words()

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from harness.tasks.item import Elicitation
 
 N_RESAMPLES = 1000
-MAX_PARTS = 2  # of the baseline's replies that are compared with a round's, each on its own
+MAX_PARTS = 2  # parts of the baseline's replies, each compared with a round's
 
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """The anchor, in the baseline's order, and how to evaluate replies to it.
+    """The anchor, in the baseline's order, with the settings for evaluating replies to it.
 
     ``controls`` are the judges that are never recommended, and ``watched`` are the numbers that
     conditions need in addition to all metrics.
@@ -128,7 +128,7 @@ def compare_metrics(
 
     The baseline's replies are split into parts with as many replies as the round has, and its value
     is the mean over the first `MAX_PARTS` of them. All parts are evaluated on the items that all of
-    them answered, and on the same resamples. Return the figures by judge, and the scorer of single
+    them answered, and on the same resamples. Return the figures by judge, and the scorer for single
     replies; see `Scorer.of`.
     """
     before = by_judge(baseline)
@@ -215,7 +215,7 @@ def _figure(
 
 
 class BesideOneHuman(NamedTuple):
-    """Mean scores on each item against the remaining ratings if one is left out.
+    """Mean scores on each item against the remaining ratings, with one left out.
 
     Attributes
     ----------
@@ -290,7 +290,7 @@ class Scorer:
     ) -> Iterator[tuple[int, FloatArray]]:
         """Yield the index of each category that is an answer of the metric's kind, with its shares.
 
-        These are (W,): one for the answer, zero for the others.
+        Shares have shape (W,), with one for the answer and zero for the others.
         """
         wanted = ELICITATION_OF[self.scoring.metric.judge_form]
         every = np.eye(self.scoring.counts.shape[1])
@@ -331,7 +331,7 @@ class Scorer:
         return BesideOneHuman(judge, human)
 
     def sequence(self, scores: ItemScores, *, alpha: float) -> Figure:
-        """Return the change in the last round; alpha is for all rounds together."""
+        """Return the change in the last round, with alpha for all rounds together."""
         metric = self.scoring.metric
         name, change = metric.name, score_change(scores, len(scores.sums) - 1, alpha=alpha)
         if change.value is None or change.interval is None:

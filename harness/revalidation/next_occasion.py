@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = "looks"
-MAX_SPAN = timedelta(hours=20)  # of the replies of an occasion
+MAX_SPAN = timedelta(hours=20)  # maximum time span of an occasion's replies
 
 Unusable = Literal["finished", "interrupted", "ahead", "unreadable"]
 WHY: Mapping[Unusable, str] = {

@@ -33,7 +33,7 @@ def check_notify_url(url: str | None) -> None:
     except ValueError:
         is_address = False
     if not is_address:
-        raise RunError(f"--notify (${VARIABLE}) is not an address. Give it as https://HOST/PATH.")
+        raise RunError(f"--notify (${VARIABLE}) isn't an address. Pass it as https://HOST/PATH.")
 
 
 def notify(url: str | None, sentence: str, ending: Mapping[str, object], run: str) -> str:
@@ -53,7 +53,7 @@ def notify(url: str | None, sentence: str, ending: Mapping[str, object], run: st
     Returns
     -------
     str
-        Reason if it was not accepted, else empty.
+        Reason if the post wasn't accepted, else empty.
     """
     if not url:
         return ""
@@ -79,7 +79,7 @@ async def _post(url: str, content: Mapping[str, object]) -> str:
         return "the server's certificate is invalid, or it doesn't use https"
     except (aiohttp.ClientConnectorError, OSError):
         return "no server answers at that address"
-    except (aiohttp.ClientError, ValueError) as error:  # its text may hold the address
+    except (aiohttp.ClientError, ValueError) as error:  # its text can contain the address
         return f"the server's response can't be used ({type(error).__name__})"
 
 

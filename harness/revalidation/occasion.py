@@ -134,7 +134,7 @@ def close_occasion(run: RunFolder, occasion: int) -> None:
     No later round continues it, even if the history is lost.
     """
     path = occasion_path(run, occasion)
-    with suppress(RunError):  # nothing was asked, or the disk is full
+    with suppress(RunError):  # nothing was requested, or the disk is full
         RunFolder.open(path).update(state="done")
     shutil.rmtree(path / CACHE if run.verdicts.exists() else path, ignore_errors=True)
 

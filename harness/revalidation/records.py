@@ -239,7 +239,7 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
 
     @property
     def answers_nothing(self) -> bool:
-        """Whether it replied, but none of its replies is an answer."""
+        """Whether it replied, but none of its replies are answers."""
         answered = [f for f in self.figures if f.name == ANSWERED and f.n]
         return bool(answered) and not any(f.look for f in answered)
 
@@ -252,7 +252,7 @@ class InUse(Struct, frozen=True, kw_only=True):
     constant : str
         The best constant answer.
     margin : float
-        How much worse than a human rater it may be, as a share of the metric's range.
+        Allowed deficit against a human rater, as a share of the metric's range.
     log_e_constant, log_e_human : float or None
         Log evidence that it is worse than a constant answer, and than a human rater by more than
         the margin, summed over the rounds since the baseline. None if there is no test.
@@ -395,7 +395,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
         Rounds since the baseline, up to this one, whose replies were excluded, each with the
         reason.
     margin : float
-        How much worse a judge can become without being ``worse``.
+        Maximum fall of a judge that doesn't count as ``worse``.
     other_ratings : bool
         Whether the ratings differ from the baseline's, so that metrics can change for that reason.
     streams : tuple of StreamReplies
@@ -445,7 +445,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
 
     @property
     def times(self) -> Iterator[str]:
-        """Required times."""
+        """Times that a valid line must contain."""
         yield self.at
         yield from (judge.since_at for judge in self.judges if judge.since is not None)
 

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from harness.revalidation.look_options import LookOptions
 
 Watching: TypeAlias = "Callable[[Mapping[str, int]], AbstractContextManager[Observer]]"
-ADVISED_REPLIES = 5  # per item of a baseline
+ADVISED_REPLIES = 5  # advised replies per item of a baseline
 
 
 def revalidate(
@@ -180,7 +180,7 @@ def _warnings(sitting: Sitting) -> Iterator[str]:
 
 
 def _lost(sitting: Sitting) -> str:
-    """Return which earlier rounds the history lost; "" if none: an alarm may be among them."""
+    """Return a sentence on rounds (perhaps alarms) that the history lost; "" if none."""
     if sitting.occasion.lost:
         return sitting.occasion.lost
     if not (n := sitting.history.n_damaged_last):
@@ -332,7 +332,7 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
     )
     lines = [text]
     if baseline.n_replies < ADVISED_REPLIES:
-        lines.append(f"Ask for more in the next round: --baseline-replies {ADVISED_REPLIES}")
+        lines.append(f"Request more in the next round: --baseline-replies {ADVISED_REPLIES}")
     return LookEnding(run.path, 0, tuple(("", line) for line in lines))
 
 
@@ -398,7 +398,7 @@ def export_baseline(
     folder exists or can't be written.
     """
     if target.exists():
-        raise RunError(f"{target}: it exists already. Choose another folder, or remove it.")
+        raise RunError(f"{target}: it already exists. Choose a different folder, or remove it.")
     with Sitting.at(run, options) as sitting:
         if sitting.history.baseline is None:
             sitting.append(completed(sitting, first_baseline(sitting)))

@@ -43,11 +43,11 @@ PERIODS: dict[Period, timedelta] = {
     "week": timedelta(days=7),
     "month": timedelta(days=28),
 }
-N_PERIODS = 2  # without a round, after which one is overdue
-EARLY = 0.1  # of a period: a scheduler that is a little early is not sent away
-MAX_AHEAD = timedelta(minutes=5)  # of the clock of another machine
+N_PERIODS = 2  # periods without a round until one is overdue
+EARLY = 0.1  # share of a period, so that a slightly early scheduler isn't turned away
+MAX_AHEAD = timedelta(minutes=5)  # tolerance for other machines' clocks
 CRON: dict[Period, str] = {"day": "17 5 * * *", "week": "17 5 * * 1", "month": "17 5 1 * *"}
-# GitHub removes caches that were not used for 7 days: calls that find nothing due keep the history.
+# GitHub removes caches unused for 7 days, so extra calls without a due round keep the history.
 GITHUB_CRON: dict[Period, str] = CRON | {"week": "17 5 * * 1,4", "month": "17 5 * * 1,4"}
 CALENDAR: dict[Period, str] = {
     "day": "*-*-* 05:17:00",
@@ -139,7 +139,7 @@ def watched_by_schedule(run: RunFolder, names: Collection[str] | None) -> Watche
     in_use = judges_in_use(run)
     watched = {spec.name for spec in watched_judges(run, in_use)}
     if len(watched) == len(everyone):
-        reason = "" if in_use else ": the run does not say which one is the best"
+        reason = "" if in_use else ", because the run doesn't show which one is the best"
         return Watched((), f"Watches {', '.join(everyone)}{reason}.")
     close = ", which are not significantly different" if in_use[1:] else ", the best judge"
     return Watched(
@@ -188,7 +188,7 @@ def options_of(
     if target in INSIDE_REPOSITORY:
         for path in (task, server.judges_file):
             if path:
-                _check_inside(Path(path), "Name it by its path there.")
+                _check_inside(Path(path), "Pass its path there.")
         task = task or _task_inside(run)
     else:
         task = task or _task_here(run)
@@ -243,7 +243,7 @@ def package_of(target: Target, source: str | None, extra: str = "") -> str:
     """
     if target not in INSIDE_REPOSITORY:
         if source is not None:
-            raise RunError(f"--package does not apply to {target}: it installs nothing.")
+            raise RunError(f"--package doesn't apply to {target}, which doesn't install anything.")
         return ""
     source = source or _installed_from()
     if source is None:
@@ -260,7 +260,7 @@ def package_of(target: Target, source: str | None, extra: str = "") -> str:
                 f"--package names neither a repository nor a wheel. Anyone can claim a name at a "
                 f"package index, so pass {REPOSITORY} or the path of a wheel in your repository."
             )
-        _check_inside(Path(source), "Name the wheel by its path there.")
+        _check_inside(Path(source), "Pass the wheel's path there.")
         return f"./{Path(source)}{extra}"
     if parts.password or (parts.username and not parts.scheme.endswith("ssh")):
         raise RunError(
@@ -291,7 +291,7 @@ def _task_inside(run: RunFolder) -> str | None:
         if folder.is_relative_to(here):
             return str(folder.relative_to(here))
     raise RunError(
-        f"{run.path}: it doesn't contain item texts, and its task isn't in this folder. Name a "
+        f"{run.path}: it doesn't contain item texts, and its task isn't in this folder. Pass a "
         "path in the repository with --task, or export the baseline with --item-text."
     )
 

@@ -27,7 +27,7 @@ SERIOUS = (
     "underpowered",
     "stable",
 )
-MAX_NAMED = 5  # items per reason that are left out
+MAX_NAMED = 5  # named items per reason for leaving them out
 OTHER_RATINGS = (
     "The ratings have changed since the baseline, so metrics can differ from earlier rounds for "
     "that reason. The tests of the judges' answers don't use ratings."
@@ -85,7 +85,7 @@ def judge_sentence(judge: JudgeLook, look: Look, baseline: Baseline) -> str:
 def _agreement(judge: JudgeLook) -> str:
     """Describe whether a changed judge agrees less with the raters."""
     if judge.verdict == "changed":
-        return "; it is not shown to agree less with the raters" if judge.sequence else ""
+        return "; there's no evidence that it agrees less with the raters" if judge.sequence else ""
     if judge.answers_nothing:
         return "; no reply is an answer"
     if judge.margin is None:
@@ -95,7 +95,7 @@ def _agreement(judge: JudgeLook) -> str:
 
 
 def day(at: str, now: str) -> str:
-    """Return the day of a UTC time, with its year if that isn't the current one."""
+    """Return the day of a UTC time, with the year if it isn't the current one."""
     time = datetime.fromisoformat(at)
     year = f" {time.year}" if at[:4] != now[:4] else ""
     return f"{time.day} {MONTHS[time.month - 1]}{year}"
@@ -107,7 +107,7 @@ def replies_of(n: int) -> str:
 
 
 def _power(judge: JudgeLook, baseline: Baseline) -> str:
-    """Describe which change would have been detected."""
+    """Describe the smallest change that would have been detected."""
     power = baseline.power[judge.judge]
     if power.reason == "one_baseline_reply":
         return ""
@@ -116,15 +116,15 @@ def _power(judge: JudgeLook, baseline: Baseline) -> str:
         return f" (a change in {share} of the items would be found within {N_LOOKS} rounds)"
     fewer = f"fewer than {share}" if power.share is not None else share
     advice = (
-        f"an anchor of {power.n_items_needed} items would show one in {WANTED_SHARE:.0%}"
+        f"An anchor of {power.n_items_needed} items would show one in {WANTED_SHARE:.0%}"
         if power.n_items_needed
-        else "add items"
+        else "Add items"
     )
-    return f", but a change in {fewer} of the items may be missed; {advice}"
+    return f", but a change in {fewer} of the items could go undetected. {advice}"
 
 
 def notes(look: Look, baseline: Baseline) -> Iterator[str]:
-    """Describe what is left out, what else differs, and what the comparison can't show."""
+    """Describe left-out items and judges, other differences, and the comparison's limits."""
     if names := unwatched(look, baseline):
         yield f"Not watched: {', '.join(names)}."
     if look.left_out and not look.causes:
@@ -171,7 +171,7 @@ def decision_sentences(look: Look, baseline: Baseline) -> Iterator[str]:
     if test is not None and test.fails:
         judge = look.judge(test.judge)
         has_changed = judge is not None and judge.verdict in ALARMS
-        no_alarm = "" if has_changed else "; it is not shown to have changed: no alarm"
+        no_alarm = "" if has_changed else "; there's no evidence that it has changed, so no alarm"
         yield f"The judge in use, {test.judge}, {shown(test)}{no_alarm}."
 
 

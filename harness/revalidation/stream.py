@@ -59,7 +59,7 @@ class Stream:
             n=flips.n_used,
             reason=flips.reason,
         )
-        for outcome in OUTCOMES[:-1]:  # without those that failed
+        for outcome in OUTCOMES[:-1]:  # replies without failed calls
             yield Figure(
                 name=outcome,
                 elicitation=self.elicitation,

@@ -1,4 +1,4 @@
-"""Which judges of a run a round re-runs."""
+"""Selection of a run's judges for a round."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSpec, ...]:
     """Return the named judges and the members of ensembles among them; by default all.
 
-    After a race, it is the winner, if it ran on all items.
+    After a race, only the winner is returned, if it ran on all items.
 
     Raises
     ------
@@ -46,8 +46,8 @@ def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSp
 def judges_in_use(run: RunFolder) -> tuple[str, ...]:
     """Return the best judge of a run, and those not significantly different from it.
 
-    They are from the run's final validation, which a baseline keeps. Empty if no judge is better
-    than the baseline judges, or there is no such validation.
+    The judges come from the run's final validation, which a baseline keeps. Empty if no judge is
+    better than the baseline judges, or there is no such validation.
     """
     baseline = read_history(run.path / FILE).baseline
     if baseline is not None:

@@ -59,7 +59,7 @@ def test_a_judge_that_changed_is_told_from_a_noisy_one(tmp_path, stub):
     assert "spoilt agrees less" in str(invoke("revalidate", "rebase", 2, schedule.run).exception)
     accepted = invoke("revalidate", "rebase", 2, schedule.run, "--yes")
     assert accepted.stdout.startswith("Baseline 2 of this run contains the replies of ")
-    assert "asked anew: 3 replies per item" in accepted.stdout
+    assert "requested again: 3 replies per item" in accepted.stdout
     assert not {"changed", "worse"} & set(verdicts(schedule.look()).values())
 
 
@@ -205,7 +205,7 @@ def test_an_alarm_of_items_that_are_left_out_was_told_of_the_others(tmp_path, st
         look = schedule.look(code=1)
         assert len(look["left_out"]) == 6
         assert verdicts(look) == {"judge": "changed"}
-        assert look["judges"][0]["what"] == f"{said}, on items of which some are left out now"
+        assert look["judges"][0]["what"] == f"{said}, on items that are partly left out now"
 
 
 def test_a_total_outage_leaves_a_line_and_is_due_again_at_once(tmp_path, stub):
@@ -255,7 +255,7 @@ def test_more_items_than_before_leave_the_anchor_comparable(tmp_path, stub):
         with (tmp_path / "task" / f"{name}.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
     assert verdicts(schedule.look()) == {"judge": "underpowered"}
-    assert "an anchor of 1" in invoke("revalidate", schedule.run).stdout
+    assert "An anchor of 1" in invoke("revalidate", schedule.run).stdout
 
 
 @pytest.mark.slow
@@ -397,4 +397,4 @@ def test_an_exported_baseline_is_revalidated_on_another_machine(tmp_path, stub, 
     assert (target / "history.jsonl").read_bytes().count(b"\n") == 2
     (tmp_path / "task").rename(tmp_path / "moved")
     missing = invoke("revalidate", target, "--judges-file", tmp_path / "judges.yaml")
-    assert "Name the task that has them: --task" in str(missing.exception)
+    assert "Pass the task that has them: --task" in str(missing.exception)

@@ -114,7 +114,7 @@ def test_a_schedule_without_a_best_judge_watches_all_and_says_so(tmp_path, stub)
     schedule = Schedule(tmp_path, stub, tables, n=N)
     emitted = invoke("revalidate", "schedule", schedule.run, "--emit", "cron")
     assert "--judges " not in emitted.stdout
-    assert "Watches a, b: the run does not say which one is the best." in emitted.stderr
+    assert "Watches a, b, because the run doesn't show which one is the best." in emitted.stderr
 
 
 def test_an_ensemble_is_watched_with_its_members():
