@@ -302,12 +302,12 @@ def _accepted(accepted: AcceptedShare | None, judge: str) -> Iterator[str]:
         return
     claim = f"an error of at most {100 * accepted.max_error:.3g}%"
     if not accepted.n_accepted:
-        yield f"No verdict of {judge} can stand without a person: {claim} isn't shown."
+        yield f"No verdict of {judge} can be accepted without a person: {claim} isn't shown."
         return
     yield (
-        f"{accepted.n_accepted:,} of {accepted.n_items:,} verdicts of {judge} can stand without a "
-        f"person, with {claim} ({level_text(accepted.level)} confidence). They are marked in "
-        f"{visible(str(accepted.path))}."
+        f"{accepted.n_accepted:,} of {accepted.n_items:,} verdicts of {judge} can be accepted "
+        f"without a person, with {claim} ({level_text(accepted.level)} confidence). They are "
+        f"marked in {visible(str(accepted.path))}."
     )
 
 

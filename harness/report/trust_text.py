@@ -56,11 +56,13 @@ def trust_lines(result: VerdictTrust) -> Iterator[str]:
         rest = f" A person must rate the other {left}." if left else ""
         yield (
             f"{result.n_accepted} of {counted([result.n_items], 'verdict')} of {result.judge} can "
-            f"stand without a person ({share}).{rest}"
+            f"be accepted without a person ({share}).{rest}"
         )
         yield f"With {level_text(result.level)} confidence, {claim}, on items like the rated ones."
     else:
-        yield f"No verdict of {result.judge} can stand without a person. {_why(result, bound)}"
+        yield (
+            f"No verdict of {result.judge} can be accepted without a person. {_why(result, bound)}"
+        )
     yield from _evidence(result)
     yield from _raters(result)
 

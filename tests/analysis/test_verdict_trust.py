@@ -1,4 +1,4 @@
-"""`harness trust`: which verdicts of a judge can stand without a person."""
+"""`harness trust`: which verdicts of a judge can be accepted without a person."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ def test_verdicts_that_agree_with_themselves_can_stand(place):
     done = invoke("trust", *ON_TASK, "--judge", "often", "--max-error", 0.1, *files)
     assert done.exit_code == 0, done.output
     text = " ".join(done.stdout.split())
-    assert "160 of 240 verdicts of often can stand without a person (66.7%)." in text
+    assert "160 of 240 verdicts of often can be accepted without a person (66.7%)." in text
     assert "A person must rate the other 80." in text
     assert "160 are accepted, with an error of 0.0% (exact binomial test)." in text
-    assert "This allows for the choice among 2 judges." in text
+    assert "This accounts for selecting the judge from 2." in text
     rows = list(csv.DictReader(Path("accepted.csv").read_text().splitlines()))
     assert len(rows) == N
     assert [row["accepted"] for row in rows] == ["false", "true", "true"] * 80
@@ -121,7 +121,7 @@ def test_a_judge_that_is_wrong_is_never_accepted(place):
     """However sure it is of itself."""
     done = invoke("trust", *ON_TASK, "--judge", "always", "--max-error", 0.1)
     text = " ".join(done.stdout.split())
-    assert "No verdict of always can stand without a person." in text
+    assert "No verdict of always can be accepted without a person." in text
     assert "The ratings show an error of at most 0.1 at no threshold" in text
     result = harness.trust(task="./tone", verdicts="v.csv", judge="always", max_error=0.1)
     assert (result.n_accepted, result.reason, len(result.rest)) == (0, "error_not_shown", N)
@@ -135,7 +135,7 @@ def test_one_reply_per_item_carries_no_confidence(place):
         *("--max-error", 0.1),
     )
     text = " ".join(done.stdout.split())
-    assert "240 of 240 verdicts of often can stand without a person (100.0%). With" in text
+    assert "240 of 240 verdicts of often can be accepted without a person (100.0%). With" in text
     assert "The replies have no confidence" in text
 
 
@@ -233,7 +233,7 @@ def test_a_run_shows_which_of_its_verdicts_can_stand(place):
     result = harness.trust(judge="random", max_error=0.9, out="runs")
     assert result.signals == ("sample_agreement",)
     done = invoke("trust", "--judge", "random", "--max-error", 0.05, "--out", "runs")
-    assert "No verdict of random can stand" in done.stdout
+    assert "No verdict of random can be accepted" in done.stdout
 
 
 def test_json_has_the_published_schema(place):

@@ -54,7 +54,9 @@ def words(judge, *more):
 def test_verdicts_on_unlabelled_items_are_accepted(run):
     """Each is marked in a file, and the text and JSON say how many."""
     text = invoke(*words("lexicon", "--max-error", 0.1)).stdout
-    assert "120 of 120 verdicts of lexicon can stand without a person, with an error of" in text
+    assert (
+        "120 of 120 verdicts of lexicon can be accepted without a person, with an error of" in text
+    )
     shown = json.loads(invoke(*words("lexicon", "--max-error", 0.1, "--json")).stdout)["accepted"]
     assert (shown["n_accepted"], shown["n_items"], shown["level"]) == (M, M, 0.95)
     table = list(csv.DictReader(Path(shown["path"]).read_text().splitlines()))
@@ -67,7 +69,7 @@ def test_verdicts_on_unlabelled_items_are_accepted(run):
 @pytest.mark.slow
 def test_no_verdict_of_a_bad_judge_can_stand(run):
     text = invoke(*words("random", "--max-error", 0.1)).stdout
-    assert "No verdict of random can stand without a person" in text
+    assert "No verdict of random can be accepted without a person" in text
     assert json.loads(invoke(*words("random", "--json")).stdout)["accepted"] is None
 
 

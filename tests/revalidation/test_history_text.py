@@ -139,17 +139,18 @@ def test_a_sentence_without_a_change_says_which_one_may_be_missed():
     )
     look = Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=())
     judge = replace(judge, verdict="underpowered")
-    for power, words in (
-        (DetectionPower(share=0.35), "fewer than 35% of the items could go undetected. Add items"),
+    for power, words, advice in (
+        (DetectionPower(share=0.35), "fewer than 35%", "Add items"),
         (
             DetectionPower(share=None, n_items_needed=90),
-            "any number of the items could go undetected. "
+            "any number",
             "An anchor of 90 items would show one in 20%",
         ),
     ):
         baseline = replace(BASELINE, power={"gpt": power})
         assert judge_sentence(judge, look, baseline) == (
-            f"gpt: no change seen, but a change in {words}."
+            f"gpt: no change seen, but a change in {words} of the items could go undetected. "
+            f"{advice}."
         )
 
 
