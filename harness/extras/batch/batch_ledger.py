@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-RESULTS_KEPT_S = 29 * 86400.0  # by Anthropic; by OpenAI a day longer
+RESULTS_KEPT_S = 29 * 86400.0  # by Anthropic. OpenAI keeps them a day longer
 
 
 class PendingBatch(NamedTuple):

@@ -130,7 +130,7 @@ class BatchedJudge(Judge):
         return self._judge.ask_again(request, reply, unit, kind)
 
     async def prepare(self) -> None:
-        """Load what the judge needs."""
+        """Load the judge's resources."""
         await self._judge.prepare()
 
     async def ask(self, request: Request) -> Reply:
@@ -146,7 +146,7 @@ class BatchedJudge(Judge):
         return await asyncio.shield(call.reply)  # several calls may wait for one request
 
     async def _begin(self, call: _Call) -> None:
-        """Wait for a reply's batch, or submit the request with others."""
+        """Wait for a reply's batch, or submit the request with other requests."""
         batch = self._ledger.batch_of(call.request.hash)
         if batch is None and self._batching.is_closed:
             self._end([call.request.hash], None)
@@ -212,7 +212,7 @@ class BatchedJudge(Judge):
                 self._end([call.request.hash for call in calls], error)
 
     async def _hand_in(self, calls: Sequence[_Call]) -> None:
-        """Submit a batch with as many calls as fit, and put the others back."""
+        """Submit a batch with as many calls as fit, and put the rest back."""
         written = await self._judge.write_requests([call.request for call in calls])
         n_fitting = max(1, sum(n < MAX_BYTES for n in accumulate(len(w.body) for w in written)))
         calls, rest = calls[:n_fitting], calls[n_fitting:]

@@ -93,7 +93,7 @@ class TimedConnection(psycopg.Connection):
 
 
 class Database:
-    """A pool of connections that any thread may use; each statement commits."""
+    """Pool of connections that any thread can use. Each statement commits."""
 
     def __init__(self, address: StoreAddress) -> None:
         self._address = address

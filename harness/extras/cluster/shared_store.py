@@ -51,7 +51,7 @@ TAKE_RATE = (
     "SET next_at = greatest(r.next_at, clock_timestamp()) + %(span)s "
     "RETURNING extract(epoch FROM next_at - %(span)s - clock_timestamp())::float8"
 )
-OPEN_BUDGET = (  # killed processes may have spent what they held
+OPEN_BUDGET = (  # killed processes may have used their allowances
     "INSERT INTO harness_budget AS b VALUES (%(budget)s, %(limit)s, %(spent)s) "
     "ON CONFLICT (budget) DO UPDATE SET limit_usd = greatest(b.limit_usd, excluded.limit_usd), "
     "taken_usd = greatest(%(spent)s, b.taken_usd) RETURNING limit_usd"

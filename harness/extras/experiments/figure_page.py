@@ -85,7 +85,7 @@ def figure_charts(figure: int, rows: Sequence[ExperimentRow]) -> list[Chart]:
 
 
 def _over_ratings(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
-    """Draw a line over ratings per item for each metric, or cut-off if none selects."""
+    """Draw a line over ratings per item for each metric, or for each cut-off without judges."""
     quantity, scenario = _words(rows[0].quantity), rows[0].scenario
     ratings = list(dict.fromkeys(row.n_ratings for row in rows))
     lines: dict[str, list[ExperimentRow]] = {}

@@ -107,7 +107,7 @@ class Design:
         )
 
     def choices(self, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-        """Draw the items' probabilities (n, K) and the raters' choices (R,); -1: none."""
+        """Draw the items' probabilities (n, K) and the raters' choices (R,), with -1 for none."""
         chances = self.raters.chances(self.n_items, rng)
         chosen = self.raters.choose(chances[self.of_item], rng)
         chosen[rng.random(len(chosen)) < self.abstention] = -1
@@ -379,7 +379,7 @@ def _judge(
     abstention: float,
     to_reach: bool = False,
 ) -> PlantedJudge:
-    """Return a judge, or with ``to_reach`` the nearest possible one."""
+    """Return a judge with this agreement, or the nearest possible judge with ``to_reach``."""
     if to_reach:
         room = 1.0 - raters.by_chance
         fidelity = ((self_consistency - raters.by_chance) / room) ** 0.5 if room > EXACT else 1.0

@@ -186,7 +186,7 @@ def draw_sample(
     ``n_samples`` is the number of calls for each elicitation, judge and item. ``n_calibration`` is
     the number of additional items on which humans gave both a set and a choice.
 
-    O and the judges' theta are counts. The humans' theta is F' O, with F' counted on the
+    O and the judges' theta are counted. The humans' theta is F' O, with F' counted on the
     calibration items, so the true F, E and theta are never used. Values are nan if an item has an
     option without any calibration pair. This is the estimator of Guerdan et al. 2025, appendix D.1,
     with an estimated F'. Single ratings do not identify E, so omega is for the observed raters.

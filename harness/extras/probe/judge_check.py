@@ -47,7 +47,7 @@ CHANGES = (*NO_REASON, "injection")
 
 
 class PlannedPart(Protocol):
-    """Plans single choices about all items of a task, changed by a named probe or unchanged.
+    """Function that plans single choices on a task's items, changed by a named probe or unchanged.
 
     If ``shuffled``, options have a different order in each sample.
     """

@@ -44,7 +44,7 @@ def raced_source(
     folder : RunFolder
         The run.
     source : Source
-        Of all its verdicts.
+        Source of all verdicts.
     replies : mapping of str to sequence of Verdict
         Verdicts on each judge's replies.
 

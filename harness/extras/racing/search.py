@@ -180,7 +180,7 @@ def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None)
     watch : callable
         Returns the observer of a plan.
     stop : StopRequests, optional
-        Stops the search from another thread.
+        Stops the search from a different thread.
 
     Raises
     ------
