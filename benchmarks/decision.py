@@ -1151,7 +1151,7 @@ Why rows miss their range:
   share can lie on the cut-off, so leaving raters out varies decisions more than drawing new raters
   does. The interval for decision consistency is wider than needed.
 
-Values are never NA because there are too few items. But the following are NA:
+Too few items never make a value NA, but they do make these results NA:
 
 - intervals on fewer than five items or groups (for a share, fewer than two items)
 - significant differences between judges on fewer than 20 items or groups, or between judges that

@@ -280,8 +280,8 @@ def main() -> int:
         f"How often the interval contains the population's share, in {arguments.data_sets:,} data "
         "sets per design (the lower share of 2,000 and 100,000 unlabelled items), and its median "
         "width relative to the score interval from labels only:": shares,
-        "Beta is only known to lie in an interval. How often the estimate's interval contains the "
-        "point of the identified set that it contains least often:": sets,
+        "If beta is only known to lie in an interval, the labels identify a set of shares. The "
+        "lowest coverage of any share in this set:": sets,
         f"Stored answers, with {arguments.data_sets:,} draws per row. One rater labels random "
         "items, and a judge answers the remaining ones. The judge is the best one, named "
         "beforehand, or the one of six that these labels select:": replay,
