@@ -56,12 +56,14 @@ def worth_reading(v: Validation) -> list[UnreadableReplies]:
 def first_step(v: Validation) -> str:
     """Suggest how to make replies readable if the recommendation depends on them.
 
-    At least half of the missing answers must be unreadable replies.
+    At least half of the missing answers, or most of the replies so far, must be unreadable.
     """
     return " ".join(_step(replies) for replies in worth_reading(v) if _is_cause(v, replies))
 
 
 def _is_cause(v: Validation, replies: UnreadableReplies) -> bool:
+    if 2 * replies.n > replies.n_replies:  # of a run that stopped early, too
+        return True
     judge = v.judge(replies.judge)
     n_unreadable = judge.n_replies("refused") + judge.n_replies("invalid")
     return 2 * n_unreadable >= judge.n_replies("planned") - judge.n_replies("answered")

@@ -23,6 +23,7 @@ from harness.report.recommendation import sentences
 from harness.report.text import render
 from harness.report.unreadable_text import sentence
 from harness.runs.run_folder import RunFolder
+from harness.tasks import load_task
 
 CUT_OFF = "The answer to this"  # of the stub's fault "length"
 
@@ -209,11 +210,29 @@ def test_max_tokens_replaces_the_limits_of_judges_that_send_one():
 def test_only_strategies_that_the_judge_has_are_advised():
     """Log-probabilities are not advised to Claude or to a model that reasons first."""
     task = task_of({"r": {"i": "A"}})
+    finishing = load_task("toxicity")  # has a sentence to finish
 
-    def advised(**fields):
-        return easier_strategies(JudgeSpec(name="m", **fields), task)
+    def advised(of=task, **fields):
+        return easier_strategies(JudgeSpec(name="m", **fields), of)
 
     assert advised(model="openai/gpt-4o") == ("json", "logprob")
     assert advised(model="anthropic/claude-haiku-4-5") == advised(model="openai/o3") == ("json",)
     assert advised(model="openai/gpt-4o", strategy="json") == ()
     assert advised(model="m", kind="scripted", replies={"*": "A"}) == ()
+    assert advised(kind="smollm2") == ()
+    assert advised(finishing, kind="smollm2") == ("verbalised",)
+    assert advised(finishing, kind="smollm2", strategy="verbalised") == ()
+
+
+def test_a_stopped_run_of_cut_off_replies_is_not_to_be_resumed():
+    """Most replies were cut off, so the missing ones would be, too."""
+    cut_off = [("You choose", "invalid", "cut_off", "length")] * 9
+    source = source_with(
+        [*cut_off, ("A", "answered", "", "stop"), *[("", "failed", "timeout", "")] * 10],
+        max_tokens=12,
+        other_strategies=("json",),
+    )
+    [step] = next_steps(validate(source))
+    assert step == (
+        "Make the replies of m readable (90.0% are not): try `--max-tokens 512` or `m@json`."
+    )

@@ -488,6 +488,8 @@ def easier_strategies(spec: JudgeSpec, task: Task) -> tuple[str, ...]:
     Log-probabilities cover the first token, which isn't the answer if a model reasons first.
     Anthropic doesn't report any.
     """
+    if spec.kind == "smollm2" and spec.asking.easier and task.verbalised is not None:
+        return ("verbalised",)
     if spec.kind not in CHAT_KINDS:
         return ()
     reads_tokens = not (
