@@ -58,7 +58,7 @@ def test_data_sets_of_code_or_other_files_are_refused(files, message, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["ratings"], "there is none. Use one of"),
+        (["ratings"], "was not found. Use one of"),
         (["../x/y", "--revision", REVISION], "name: found '../x/y'. Write OWNER/NAME"),
         ([NAME], "pass --revision COMMIT"),
         ([NAME, "--revision", "main"], "use a full 40-character"),

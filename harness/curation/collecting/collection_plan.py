@@ -1,4 +1,4 @@
-"""Plans of a collection: items, raters and replies for a wanted power."""
+"""Plans for a collection: items, raters and replies for a target power."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from harness.stats.planning.annotator_power import AnnotatorPower
     from harness.stats.planning.sample_size import AgreementMoments
 
-N_STYLES = 8  # of lines
-N_POINTS = 40  # of a curve
-REACH = 2.0  # of a curve beyond the largest of its plans
+N_STYLES = 8  # number of line styles
+N_POINTS = 40  # points on a curve
+REACH = 2.0  # curve length relative to the largest plan
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a human rating and a reply of a judge cost in USD; None if that is not named."""
+    """Cost of a human rating and of a judge's reply in USD; None if unknown."""
 
     rating: float | None = None
     reply: float | None = None
 
     def cost(self, n_ratings: float, n_replies: float) -> float | None:
-        """Return the cost of a collection in USD; None unless both prices are named."""
+        """Return a collection's cost in USD; None unless both prices are known."""
         if self.rating is None or self.reply is None:
             return None
         return n_ratings * self.rating + n_replies * self.reply
@@ -62,13 +62,13 @@ class PlanRow:
     n_raters, n_replies : int
         Raters per item, and replies per item and judge.
     sd : float or None
-        Standard deviation over items of what is estimated.
+        Standard deviation of the estimated quantity over items.
     n_items, n_ratings, n_calls : int or None
-        Items needed, human ratings of them, and calls of all judges.
+        Number of items, of their human ratings, and of all judges' calls.
     cost_usd : float or None
-        None unless both prices are named.
+        Cost in USD; None unless both prices are known.
     reason : str
-        Why there is no number: "one_rating_per_item", "one_reply_per_item", or "no_variance".
+        Reason for a missing number: "one_rating_per_item", "one_reply_per_item", or "no_variance".
     """
 
     n_raters: int
@@ -82,18 +82,18 @@ class PlanRow:
 
 
 def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
-    """Return the moments of a judge's agreement with raters, or of the difference of two judges.
+    """Return the moments of a judge's agreement with raters, or of two judges' difference.
 
     Raises
     ------
     TaskError
-        If fewer than two items can be used.
+        If fewer than two items are usable.
     """
     task, items = source.task, source.items
     task.require_options("a plan from ratings")
     tables = [judge_table(task, items, name, source.verdicts[name]) for name in names]
     if exact := [table.name for table in tables if "forced_choice" in table.exact]:
-        raise TaskError(f"{exact[0]} gives distributions. A plan needs a judge that gives replies.")
+        raise TaskError(f"{exact[0]} returns distributions. Choose a judge that returns replies.")
     counts = [table.choice_counts for table in tables]
     grouped = any(item.group is not None for item in items)
     clusters = np.array(unit_numbers(items)) if grouped else None
@@ -104,7 +104,7 @@ def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
 
 
 def planted_raters_of(source: Source) -> PlantedRaters:
-    """Return raters who use the options, and agree, as often as those of a task.
+    """Return simulated raters who use options, and agree, as often as a task's raters.
 
     Raises
     ------
@@ -116,8 +116,8 @@ def planted_raters_of(source: Source) -> PlantedRaters:
     raters = PlantedRaters.of_counts(human_table(task, source.items).choice_counts)
     if raters is None:
         raise TaskError(
-            f"task {task.name}: no item has two forced choices, so that nothing tells how often "
-            "raters agree. Assume --rater-agreement."
+            f"task {task.name}: no item has two forced choices, so rater agreement "
+            "can't be estimated. Pass --rater-agreement."
         )
     return raters
 
@@ -131,7 +131,7 @@ def plan_difference(
     power: float,
     prices: Prices,
 ) -> tuple[PlanRow, ...]:
-    """Plan to tell two judges apart whose agreement with a rater differs by ``delta``."""
+    """Plan to distinguish two judges whose agreement with a rater differs by ``delta``."""
 
     def items(sd: float) -> int | None:
         return sample_size_for_difference(
@@ -173,7 +173,7 @@ def _reason(moments: AgreementMoments, sd: float, n_raters: int) -> Reason:
 
 
 def cheapest(rows: Sequence[PlanRow]) -> PlanRow | None:
-    """Return the row of least cost, or where prices are not named of fewest ratings."""
+    """Return the cheapest row, or without prices the one with the fewest ratings."""
     planned = [row for row in rows if row.n_items is not None]
 
     def expense(row: PlanRow) -> tuple[float, int, int]:
@@ -192,19 +192,19 @@ def annotator_plan(
     n_draws: int,
     n_contenders: int = 1,
 ) -> tuple[AltTestDesign, tuple[AnnotatorPower, ...]]:
-    """Estimate the power of a judge's annotator test on subsamples of a task's ratings.
+    """Estimate the power of a judge's annotator test from subsamples of a task's ratings.
 
     Returns
     -------
     design : AltTestDesign
-        That of the task.
+        The task's design.
     results : tuple of AnnotatorPower
-        By raters and then by items.
+        Powers by number of raters, then by number of items.
 
     Raises
     ------
     TaskError
-        If the raters are not identified, or fewer than asked for.
+        If raters aren't identified, or there are too few.
     """
     source.task.require_options("a plan from ratings")
     prepared = prepare(source)
@@ -234,7 +234,7 @@ def annotator_plan(
 def difference_chart(
     moments: AgreementMoments, rows: Sequence[PlanRow], delta: float, power: float
 ) -> Chart:
-    """Draw the power over the number of items, one line per raters and replies."""
+    """Draw the power against the number of items, with a line per raters and replies."""
 
     def value(sd: float, n: float) -> float:
         return power_for_difference(sd, delta, n, design_effect=moments.design_effect)
@@ -250,7 +250,7 @@ def difference_chart(
 
 
 def annotator_chart(results: Sequence[AnnotatorPower], name: str, eps: float) -> Chart:
-    """Draw how often a judge is recommended and passes, by the number of items."""
+    """Draw the recommendation and pass rates against the number of items."""
     series = []
     for i, n_raters in enumerate(dict.fromkeys(row.n_raters for row in results)):
         rows = [row for row in results if row.n_raters == n_raters]

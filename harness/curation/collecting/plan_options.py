@@ -1,4 +1,4 @@
-"""Options of `harness plan`: from what a collection is planned, its sizes and prices."""
+"""Options of `harness plan`: the basis of a plan, its sizes and prices."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ PlannedNumbers = Annotated[tuple[int, ...], BeforeValidator(_counts)]
 
 
 class Basis(Criterion, VerdictFile, TaskOption):
-    """Verdicts and ratings at hand, or how judges and raters are assumed to answer."""
+    """Existing verdicts and ratings, or assumptions about judges' and raters' answers."""
 
     verdicts: Path | None = option(
-        None, "Verdicts on the task's items: jsonl, csv or parquet, also of a run."
+        None, "Verdicts on the task's items: jsonl, csv or parquet, or a run."
     )
     assumed_agreement: float | None = option(
         None,
@@ -58,11 +58,11 @@ class Basis(Criterion, VerdictFile, TaskOption):
 
 
 class DifferenceBasis(Basis):
-    """Verdicts and ratings at hand, or how two judges and raters are assumed to answer."""
+    """Existing verdicts and ratings, or assumptions about two judges' and raters' answers."""
 
     assumed_self_consistency: float = option(
         1.0,
-        "Without verdicts: how often two replies of a judge to an item agree.",
+        "Without verdicts: how often two of a judge's replies to an item agree.",
         flag="--self-consistency",
         ge=0.5,
         le=1,
@@ -70,19 +70,19 @@ class DifferenceBasis(Basis):
 
 
 class SizeOptions(Options):
-    """The numbers of raters that are tried, and the power that they are to reach."""
+    """Numbers of raters to try, and the target power."""
 
     numbers_of_raters: PlannedNumbers = option(
         (1, 2, 3, 5), "Numbers of raters per item, comma-separated.", flag="--raters"
     )
-    power: float = option(0.8, "Wanted power.", ge=0.5, le=0.999)
+    power: float = option(0.8, "Target power.", ge=0.5, le=0.999)
 
 
 class DifferenceDesign(SizeOptions):
-    """Which judges are compared, by how many raters and replies."""
+    """Judges to compare, and the numbers of raters and replies."""
 
     compared_judges: Names = option(
-        None, "Two judges; not needed if the verdicts hold just two.", flag="--judges -j"
+        None, "Two judges; not needed if there are just two in the verdicts.", flag="--judges -j"
     )
     numbers_of_replies: PlannedNumbers = option(
         (1,), "Numbers of replies per item and judge, comma-separated.", flag="--samples"
@@ -90,7 +90,7 @@ class DifferenceDesign(SizeOptions):
 
 
 class AnnotatorDesign(SizeOptions):
-    """Which judge is tested against how many raters and items, and how that is simulated."""
+    """Judge to test, numbers of raters and items, and settings of the simulation."""
 
     numbers_of_raters: PlannedNumbers = option(
         (3,), "Numbers of raters per item, comma-separated.", flag="--raters"
@@ -102,12 +102,12 @@ class AnnotatorDesign(SizeOptions):
     numbers_of_items: PlannedNumbers = option(
         (30, 50, 100, 150, 200), "Numbers of items, comma-separated.", flag="--items"
     )
-    contenders: int = option(1, "Judges that can be the best: they divide alpha.", ge=1)
+    contenders: int = option(1, "Judges that could be the best, which divide alpha.", ge=1)
     draws: int = option(100, "Draws of raters and items.", ge=10)
 
 
 class PriceOptions(Options):
-    """What is paid for a collection."""
+    """Prices in a collection."""
 
     cost_of_rating: float | None = option(
         None, "Cost of a human rating in USD.", flag="--rating-cost", ge=0
@@ -118,10 +118,10 @@ class PriceOptions(Options):
 
 
 class ChartOption(Options):
-    """A chart that a plan draws."""
+    """A chart to draw for a plan."""
 
     chart: Path | None = option(None, "Write a chart as SVG.")
 
 
 class PlanOutput(Json, ChartOption):
-    """What a plan prints and draws."""
+    """Output and chart of a plan."""

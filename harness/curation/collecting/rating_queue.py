@@ -1,4 +1,4 @@
-"""Queue of the ratings to collect next, by the value of their information."""
+"""Queue of the ratings to collect next, ordered by the value of their information."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from harness.tasks.model import JudgeElicitation
 
 ORDINALS = {0: "first rating", 1: "second rating", 2: "third rating"}
-MOST_NAMED = 20  # raters
-ROUNDING = 1e-9  # below which a value is none
+MOST_NAMED = 20  # most raters named for an item
+ROUNDING = 1e-9  # values below this count as zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class QueuedRating:
     Attributes
     ----------
     item, elicitation : str
-        What to rate, and how: "forced_choice", or "paired" for a choice and a response set.
+        Item to rate, and the form: "forced_choice", or "paired" for a choice and a response set.
     reason : str
-        Which rating it is, and what there is so far.
+        Number of the rating, and the ratings so far.
     value : float
-        What it does for the quantity, per answer; a pair is two answers.
+        Gain for the quantity, per answer; a pair is two answers.
     raters : tuple of str
-        Raters of the task who have not rated the item so; none where all have, where ratings name
-        no raters, or where there are more than 20 of them.
+        Raters of the task who haven't rated the item this way; none if all have, if ratings don't
+        name raters, or if there are more than 20.
     """
 
     item: str
@@ -64,7 +64,7 @@ class QueuedRating:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class _Ratings:
-    """Ratings of a task, as counts."""
+    """A task's ratings, as counts."""
 
     task: Task
     human: RatingTable
@@ -72,11 +72,11 @@ class _Ratings:
     n_ratings: IntArray
     tau: float
     rng: np.random.Generator
-    inside: BoolArray  # items that may be rated
+    inside: BoolArray  # items that can be rated
 
     @property
     def pairs(self) -> tuple[int, int]:
-        """Return the pairs with a negative choice that hide a positive option, and all of them."""
+        """Count pairs with a negative choice that hide a positive option, and all such pairs."""
         if not self.task.positive:
             return 0, 0
         hidden, eligible = beta_contributions(self.human, self.task.positive).sum(axis=0)
@@ -121,35 +121,35 @@ def next_ratings(
     seed: int = 0,
     slice_of: str | None = None,
 ) -> tuple[QueuedRating, ...]:
-    """Return the ratings of most value for a quantity: pairs on random items, then choices.
+    """Return the most valuable ratings for a quantity: pairs on random items, then choices.
 
     Parameters
     ----------
     budget : int
-        Answers at most; a pair is two.
+        Maximum number of answers; a pair is two.
     quantity : {"consistency", "annotator-test", "pairs"}
         Consistency at the cut-off: wrongly decided items. Annotator test: comparisons of judge and
-        rater. Pairs: items with two of them, which show how response sets spread between items.
+        rater. Pairs: items with two pairs, which show how much response sets vary between items.
     suspected : collection of str
-        Raters who are not offered, as those of `harness.curation.audit.suspected_raters`.
+        Raters to exclude, for example from `harness.curation.audit.suspected_raters`.
     tau : float, optional
         Cut-off of the decision. Default: the task's.
     seed : int
-        Of the random items.
+        Seed for the random items.
     slice_of : str, optional
         ``FIELD=VALUE``: only items of this slice. Default: all items.
 
     Raises
     ------
     TaskError
-        If the task lacks what the quantity is about, or no item is in the slice.
+        If the task lacks the data for the quantity, or no item is in the slice.
     """
     task.require_options("a queue of ratings")
     n_options = len(task.options)
     if quantity == "consistency" and not 0 < len(task.positive) < n_options:
         raise TaskError(
-            f"task {task.name}: no decision depends on more ratings without positive options. Name "
-            "them under 'positive' in task.yaml."
+            f"task {task.name}: without positive options, more ratings can't change a decision. "
+            "List them under 'positive' in task.yaml."
         )
     human = human_table(task, task.items)
     counts = human.forced_choice
@@ -176,7 +176,7 @@ def next_ratings(
 def ratings_again(
     task: Task, items: Sequence[str], budget: int, *, suspected: Collection[str] = ()
 ) -> tuple[QueuedRating, ...]:
-    """Return one more rating of items, as those of a finding of the audit, in their order."""
+    """Return one more rating for each item, such as a finding's items, in their order."""
     raters = Counter(item for item, _ in {(r.item, r.rater) for r in task.ratings})
     reasons = {item: f"{raters[item]} rater{'' if raters[item] == 1 else 's'}" for item in items}
     form: JudgeElicitation = (
@@ -190,7 +190,7 @@ def ratings_again(
 def _with_raters(
     task: Task, queue: tuple[QueuedRating, ...], suspected: Collection[str]
 ) -> tuple[QueuedRating, ...]:
-    """Name the raters who have not rated the items as they are queued, but for the suspected."""
+    """Name the raters who haven't rated each item in its queued form, except suspected ones."""
     raters = sorted({rating.rater for rating in task.ratings}.difference(suspected))
     if task.rater_ids == "positional" or len(raters) > MOST_NAMED:
         return queue
@@ -213,7 +213,7 @@ def _for_decisions(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
     values, free = np.where(r.inside, decisions.values_of_ratings(), 0.0), r.unpaired
     pairs = allocate(decisions, values, budget, len(free))
     paired = free[: pairs.n_pairs]
-    values[paired] = 0.0  # they are rated as it is
+    values[paired] = 0.0  # they are in the queue already
     return (
         *(r.pair(i, pairs.value) for i in paired.tolist()),
         *(r.rating(i, float(values[i])) for i in _greatest(values, budget - 2 * pairs.n_pairs)),
@@ -229,17 +229,17 @@ def _for_annotator_test(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
     values = value_of_comparison(r.n_ratings)
     if (
         n_raters < MIN_FOR_ANNOTATOR_TEST
-    ):  # another rater makes the test possible, whatever the item
+    ):  # one more rater makes the test possible, whatever the item
         values = np.where(r.n_ratings >= n_raters, 1.0 + values, values)
     values = np.where(r.inside, values, 0.0)
     return tuple(r.rating(i, float(values[i])) for i in _greatest(values, budget))
 
 
 def _for_second_pairs(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
-    """Queue a second pair where there is one, then first pairs up to 100 items with any."""
+    """Queue second pairs for items with one, then first pairs up to 100 items with any."""
     if r.task.space.fully_specified:
         raise TaskError(
-            f"task {r.task.name}: no response set holds two options, so pairs say nothing new."
+            f"task {r.task.name}: no response set has two options, so pairs add nothing."
         )
     n_pairs = pairs_by_item(r.human).sum(axis=(1, 2))
     once = r.rng.permutation(np.flatnonzero((n_pairs == 1) & r.inside))
@@ -254,7 +254,7 @@ def _for_second_pairs(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
 
 
 def _greatest(values: FloatArray, n: int) -> list[int]:
-    """Return at most n items of a value above rounding errors, the greatest first."""
+    """Return at most n items with a value above rounding errors, the highest first."""
     return [int(i) for i in np.argsort(-values, kind="stable")[:n] if values[i] > ROUNDING]
 
 
@@ -268,7 +268,7 @@ def queue_csv(queue: tuple[QueuedRating, ...]) -> str:
 
 
 def rows_of_queue(queue: Iterable[QueuedRating]) -> list[dict[str, str]]:
-    """Return a queue as rows of texts."""
+    """Return a queue as rows of text."""
     return [
         asdict(row) | {"value": f"{row.value:.5f}", "raters": ", ".join(row.raters)}
         for row in queue

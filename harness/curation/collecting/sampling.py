@@ -1,4 +1,4 @@
-"""Samples of a task's items, with the probability with which each item was included."""
+"""Samples of a task's items, with each item's inclusion probability."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PARTS = ("calibration", "validation")
 
 @dataclass(frozen=True, slots=True)
 class ItemStratum:
-    """Items of a stratum in the task, and how many of them are in the sample."""
+    """A stratum's items in the task, and the number of them in the sample."""
 
     name: str
     n_items: int
@@ -41,16 +41,16 @@ class ItemStratum:
 
 @dataclass(frozen=True, slots=True)
 class ItemSample:
-    """Items of a sample.
+    """Items in a sample.
 
     Attributes
     ----------
     strata : tuple of ItemStratum
-        In order of their names.
+        Strata, ordered by name.
     probabilities : dict of str to float
         Inclusion probability of each sampled item, in the order of the task.
     n_outside : int
-        Items that belong to no stratum and could not be sampled.
+        Number of items outside all strata, which can't be sampled.
     """
 
     strata: tuple[ItemStratum, ...]
@@ -71,19 +71,19 @@ def draw_sample(
     Parameters
     ----------
     by : {"disagreement", "criterion", "group"}, optional
-        What makes a stratum; all items are one by default. By disagreement, the per cent of forced
-        choices that are positive, rounded to the nearest ten and halves up, of items with two
+        Definition of a stratum. Default: one stratum. By disagreement, the percentage of forced
+        choices that are positive, rounded to the nearest ten and halves up, for items with two
         ratings or more.
     n_items : int
-        Size of the sample. A stratum that holds fewer than its part is taken whole, and the others
-        share the rest; numbers that cannot be equal differ by 1.
+        Size of the sample. A stratum with too few items is used whole, and the other strata
+        share the rest; unequal numbers differ by 1.
     levels : sequence of int, optional
-        Per cents that are sampled by disagreement.
+        Percentages to sample by disagreement.
 
     Raises
     ------
     TaskError
-        If the task does not have what makes the strata, or fewer items in them.
+        If the task lacks the data for the strata, or has too few items in them.
 
     References
     ----------
@@ -91,7 +91,7 @@ def draw_sample(
     """
     if task.rubric:
         raise TaskError(
-            f"task {task.name}: a sample would divide the outputs of its rubric. Sample from a "
+            f"task {task.name}: a sample would split the outputs of its rubric. Sample from a "
             "copy of the task without 'rubric'."
         )
     strata: dict[Hashable, list[str]] = defaultdict(list)
@@ -103,7 +103,7 @@ def draw_sample(
         how = f" by {by}" if by else ""
         raise TaskError(
             f"task {task.name}: {available} of {len(task.items)} items can be sampled{how}. "
-            f"Ask for {available} at most."
+            f"Request at most {available}."
         )
     names = sorted(strata, key=lambda key: (isinstance(key, str), key))
     sizes = _equal_sizes([len(strata[name]) for name in names], n_items, rng)
@@ -125,7 +125,7 @@ def draw_sample(
 
 
 def _keys(task: Task, by: SampledBy | None) -> list[int | str | None]:
-    """Return the stratum of each item; None for items that belong to none."""
+    """Return each item's stratum; None for items outside all strata."""
     if by is None:
         return ["all"] * len(task.items)
     if by == "criterion":
@@ -136,7 +136,7 @@ def _keys(task: Task, by: SampledBy | None) -> list[int | str | None]:
         task.require_options("a sample by disagreement")
         keys = _percents(task)
     if not any(key is not None for key in keys):
-        needed = "positive options and two ratings of an item" if by == "disagreement" else by
+        needed = "positive options and two ratings per item" if by == "disagreement" else by
         raise TaskError(f"task {task.name}: no item has what the strata need ({needed}).")
     return keys
 
@@ -155,7 +155,7 @@ def _percents(task: Task) -> list[int | str | None]:
 
 
 def _equal_sizes(available: Sequence[int], total: int, rng: np.random.Generator) -> list[int]:
-    """Share ``total`` among strata as equally as their sizes allow; who gets one more is drawn."""
+    """Share ``total`` among strata as equally as sizes allow; a draw decides on extra items."""
     sizes = [0] * len(available)
     while total:
         free = [i for i, n in enumerate(available) if sizes[i] < n]
@@ -179,12 +179,12 @@ def split_by_group(
     Parameters
     ----------
     share : float in (0, 1)
-        Share of the groups in the first part; items without a group are groups of their own.
+        Share of the groups in the first part; items without a group count as separate groups.
 
     Returns
     -------
     calibration, validation : ItemSample
-        With the probabilities of the sample times the share of groups in the part.
+        The two parts; probabilities are the sample's times the part's share of groups.
 
     Raises
     ------
@@ -211,16 +211,16 @@ def split_by_group(
 
 
 def write_sample(task: Task, sample: ItemSample, folder: Path, by: SampledBy | None) -> Task:
-    """Write sampled items and their ratings as a task of their own.
+    """Write sampled items and their ratings as a new task.
 
     Items are named for their content and its occurrence number in the task, so that the same text
-    has the same id in every sample. Their fields tell the id in the task and the inclusion
+    has the same id in every sample. Their fields contain the id in the task and the inclusion
     probability. The folder must be new.
 
     Returns
     -------
     Task
-        The task that was written; its notice says what its numbers describe.
+        The written task; its notice states what its numbers describe.
     """
     ids = content_ids(task.items)
     items = tuple(
@@ -236,7 +236,7 @@ def write_sample(task: Task, sample: ItemSample, folder: Path, by: SampledBy | N
     notice = f"a random sample of {drawn}"
     if by is not None:
         notice = (
-            f"{drawn}, sampled by {by}, {len(task.items) - sample.n_outside} of which could be; "
+            f"{drawn}, sampled by {by}, from {len(task.items) - sample.n_outside} eligible items; "
             f"numbers that are not weighted by 1/{INCLUSION_PROBABILITY} describe the sample"
         )
     written = task.model_copy(

@@ -1,4 +1,4 @@
-"""Formats of other tools, recognised by their own marks.
+"""Formats of other tools, recognised by their marks.
 
 A reader is a `harness.tasks.columns.formats.Format` in `FORMATS`: a test for the marks, and a
 function from the content to rows of ratings. No core module imports this package.

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from harness.files.tables import Row
 
 
-N_PAIR = 2  # questions: the response set, and the choice from it
-MOST_WITHIN = 0.8  # of the choices, where the other question is the set they are from
+N_PAIR = 2  # number of questions: the response set, and the choice from it
+MOST_WITHIN = 0.8  # share of choices inside the sets, from which two questions form a pair
 T = TypeVar("T")
 VALUE_FIELDS = ("choices", "rating", "selected", "labels", "taxonomy", "number")
 
 
 def _checked(content: object, kind: type[T], name: str) -> T:
-    """Return the content as a type; an error names the place in it."""
+    """Return the content as a type; an error names the invalid place."""
     try:
         return TypeAdapter(kind).validate_python(content)
     except ValidationError as error:
@@ -42,7 +42,7 @@ def _checked(content: object, kind: type[T], name: str) -> T:
 
 
 def _long(reading: Reading, *, judges: Sequence[str] = (), several: bool = False) -> None:
-    """Say which roles the columns of the rows have."""
+    """Set the column roles for the rows."""
     reading.columns |= {"id": ["item_id"], "rater": ["annotator"], "label": ["label"]}
     reading.columns["judges"] = list(dict.fromkeys(judges))
     if several:
@@ -57,18 +57,18 @@ class LabelStudioResult(BaseModel):
 
     @property
     def chosen(self) -> object:
-        """What was chosen: a text, a number or a list; None if it is no rating, as a comment."""
+        """Chosen text, number or list; None if it isn't a rating, for example a comment."""
         value = self.value or {}
         return next((value[name] for name in VALUE_FIELDS if name in value), None)
 
     @property
     def typed(self) -> object:
-        """What was typed, which may be a comment; None if nothing was."""
+        """Typed text, which can be a comment; None if there is none."""
         return (self.value or {}).get("text")
 
 
 class LabelStudioAnnotation(BaseModel):
-    """The ratings of a task by a person."""
+    """A person's ratings of a task."""
 
     was_cancelled: bool | None = None
     created_at: str | None = None
@@ -78,7 +78,7 @@ class LabelStudioAnnotation(BaseModel):
 
     @property
     def who(self) -> str:
-        """Name of the person."""
+        """Person's name."""
         by = self.completed_by
         if isinstance(by, dict):
             by = by.get("email") or by.get("id")
@@ -86,14 +86,14 @@ class LabelStudioAnnotation(BaseModel):
 
 
 class LabelStudioPrediction(BaseModel):
-    """The ratings of a task by a model."""
+    """A model's ratings of a task."""
 
     model_version: str | None = None
     result: list[LabelStudioResult] | None = None
 
 
 class LabelStudioTask(BaseModel):
-    """A task of Label Studio."""
+    """A Label Studio task."""
 
     id: int | str | None = None
     data: JsonObject | None = None
@@ -101,14 +101,14 @@ class LabelStudioTask(BaseModel):
     predictions: list[LabelStudioPrediction | int] | None = None
 
     def results(self) -> Iterator[tuple[str, str, LabelStudioResult]]:
-        """Yield annotator, time and result of each rating; cancelled annotations are none."""
+        """Yield annotator, time and result of each rating, except from cancelled annotations."""
         for annotation in self.annotations or ():
             if not annotation.was_cancelled:
                 for result in annotation.result or ():
                     yield annotation.who, annotation.created_at or "", result
 
     def predicted(self) -> Iterator[tuple[str, str, LabelStudioResult]]:
-        """Yield model, no time and result of each prediction."""
+        """Yield model, empty time and result of each prediction."""
         for prediction in self.predictions or ():
             if not isinstance(prediction, int):
                 for result in prediction.result or ():
@@ -132,7 +132,7 @@ def _label_studio(content: object, reading: Reading) -> Iterator[Row]:
         if result.chosen is not None
     ]
     names = {result.from_name for *_, result in rated}
-    sets = {  # questions of which somebody chose several options
+    sets = {  # questions for which someone chose several options
         result.from_name
         for *_, result in rated
         if isinstance(result.chosen, list) and len(result.chosen) > 1
@@ -158,7 +158,7 @@ def _label_studio(content: object, reading: Reading) -> Iterator[Row]:
 def _elicitations(
     rated: Sequence[tuple[int, LabelStudioTask, str, str, LabelStudioResult]], sets: set[str | None]
 ) -> dict[str | None, str]:
-    """Return the elicitation of each of two questions: a set, and mostly a choice from it."""
+    """Return the elicitations of two questions: a set, and a choice that's mostly from it."""
     answers: dict[tuple[int, str], dict[bool, list[object]]] = {}
     for number, _, who, _, result in rated:
         chosen = result.chosen if isinstance(result.chosen, list) else [result.chosen]
@@ -175,7 +175,7 @@ LABEL_STUDIO = Format("an export of Label Studio", _is_label_studio, _label_stud
 
 
 class ArgillaResponse(BaseModel):
-    """The answer of a user to a question."""
+    """A user's answer to a question."""
 
     user_id: Any = None
     value: Any = None
@@ -183,7 +183,7 @@ class ArgillaResponse(BaseModel):
 
 
 class ArgillaUserResponses(BaseModel):
-    """The answers of a user by question, in version 1."""
+    """A user's answers by question, in version 1."""
 
     user_id: Any = None
     status: str = "submitted"
@@ -191,7 +191,7 @@ class ArgillaUserResponses(BaseModel):
 
 
 class ArgillaSuggestion(BaseModel):
-    """The answer of a model to a question, which version 1 names in it."""
+    """A model's answer to a question, which version 1 names in the answer."""
 
     question_name: str = ""
     agent: str | None = None
@@ -199,7 +199,7 @@ class ArgillaSuggestion(BaseModel):
 
 
 class ArgillaRecord(BaseModel):
-    """A record of Argilla: answers by question in version 2, by user in version 1."""
+    """An Argilla record: answers by question in version 2, by user in version 1."""
 
     id: int | str | None = None
     fields: JsonObject | None = None
@@ -253,7 +253,7 @@ def _is_argilla_table(content: object) -> bool:
 
 
 def _argilla_table(content: object, reading: Reading) -> Iterator[Row]:
-    """Yield the answers of records that were saved as a data set: three lists per question."""
+    """Yield the answers in records saved as a data set, with three lists per question."""
     rows = [dict(row) for row in content] if isinstance(content, list) else []
     marks = [name.removesuffix(".users") for name in rows[0] if name.endswith(".responses.users")]
     own = {"status", "_server_id", "id"}
@@ -268,7 +268,7 @@ def _argilla_table(content: object, reading: Reading) -> Iterator[Row]:
             lists[2] = lists[2] or ["submitted"] * len(lists[0])
             if len({*map(len, lists)}) > 1:
                 raise PlaceError(
-                    f"record {number}: {mark!r} has answers without users. Export anew."
+                    f"record {number}: {mark!r} has answers without users. Export it again."
                 )
             criterion = {"criterion": mark.removesuffix(".responses")} if len(marks) > 1 else {}
             for value, who, status in zip(*lists, strict=True):
@@ -284,13 +284,13 @@ ARGILLA_TABLE = Format("a data set of Argilla", _is_argilla_table, _argilla_tabl
 
 
 class JudgeBenchScores(BaseModel):
-    """The scores of an instance by a criterion."""
+    """An instance's scores for a criterion."""
 
     individual_human_scores: list[Any] | None = None
 
 
 class JudgeBenchInstance(BaseModel):
-    """An instance, scores by criterion."""
+    """An instance with scores by criterion."""
 
     id: int | str | None = None
     instance: Any = None
@@ -298,7 +298,7 @@ class JudgeBenchInstance(BaseModel):
 
 
 class JudgeBenchFile(BaseModel):
-    """A data set of JUDGE-BENCH."""
+    """A JUDGE-BENCH data set."""
 
     annotations: list[Any]
     instances: list[JudgeBenchInstance]
@@ -330,10 +330,10 @@ def _id(name: int | str | None, number: int) -> int | str:
 
 
 def _is_alt_test(content: object) -> bool:
-    """Return whether a file holds labels by annotator and item.
+    """Return whether a file contains labels by annotator and item.
 
-    Its labels are few and recur, and annotators don't outnumber items: objects by id, whose values
-    are texts and other fields, have the same outer form.
+    Its labels are few and recur, and it has no more annotators than items. Objects by id, whose
+    values are texts and other fields, have the same outer form.
     """
     if not isinstance(content, dict) or len(content) <= 1:
         return False
@@ -363,6 +363,6 @@ ALT_TEST = Format("labels by annotator and item (AltTest)", _is_alt_test, _alt_t
 
 
 def _fields(data: Mapping[str, Any]) -> JsonObject:
-    """Return the fields of an item under names that no role has."""
+    """Return an item's fields under names that aren't roles."""
     taken = {"item_id", "annotator", "label", "labels", "criterion", "created_at", "elicitation"}
     return {f"{name}_" if name in taken else name: value for name, value in data.items()}

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from harness.files.tables import Row
 
 TOLOKA_LEFT_OUT = frozenset({"REJECTED", "EXPIRED", "SKIPPED", "ACTIVE"})
-MAX_ANSWERS = 20  # different answers of a question that is a rating
-LEAST_SHARED = 0.3  # of all options, among the answers to each question
+MAX_ANSWERS = 20  # most distinct answers to a rating question
+LEAST_SHARED = 0.3  # smallest share of all options among the answers to each question
 
 
 def _is_toloka(content: object) -> bool:
@@ -27,13 +27,13 @@ def _is_toloka(content: object) -> bool:
 
 
 def _toloka(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield accepted assignments: inputs are the item, outputs the ratings."""
+    """Yield accepted assignments, with inputs as the item and outputs as the ratings."""
     rows = list(content)
     inputs = [name for name in rows[0] if name.startswith("INPUT:")]
     outputs = [name for name in rows[0] if name.startswith("OUTPUT:")]
     outputs = _rated([name for name in outputs if any(row.get(name) for row in rows)], rows)
     kept = [r for r in rows if str(r.get("ASSIGNMENT:status") or "").upper() not in TOLOKA_LEFT_OUT]
-    _note_left_out(reading, len(rows) - len(kept), "assignments that were not accepted")
+    _note_left_out(reading, len(rows) - len(kept), "assignments that weren't accepted")
     reading.columns |= {"text": inputs, "rater": ["ASSIGNMENT:worker_id"]}
     reading.columns |= {"label": outputs} if len(outputs) == 1 else {"criteria": outputs}
     has_task = all(row.get("ASSIGNMENT:task_id") for row in kept)
@@ -53,7 +53,7 @@ def _is_mturk(content: object) -> bool:
 
 
 def _mturk(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield approved and submitted assignments; ticks of one question become its label."""
+    """Yield approved and submitted assignments; a question's ticks become its label."""
     rows = list(content)
     kept = [row for row in rows if str(row.get("AssignmentStatus") or "").lower() != "rejected"]
     _note_left_out(reading, len(rows) - len(kept), "assignments that were rejected")
@@ -70,7 +70,7 @@ def _mturk(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _mturk_answers(row: Row) -> JsonObject:
-    """Return the answers of a row by question: a text, or a list of the ticked options."""
+    """Return a row's answers by question: a text, or a list of the ticked options."""
     answers: JsonObject = {}
     for name, value in row.items():
         if name == "Answer.taskAnswers" and value:
@@ -90,7 +90,7 @@ def _task_answers(text: str) -> JsonObject:
     try:
         content = json.loads(text)
     except ValueError:
-        raise PlaceError("Answer.taskAnswers is not JSON. Export the batch anew.") from None
+        raise PlaceError("Answer.taskAnswers isn't JSON. Export the batch again.") from None
     first = content[0] if isinstance(content, list) and content else content
     return first if isinstance(first, dict) else {}
 
@@ -113,9 +113,9 @@ def _is_qualtrics(content: object) -> bool:
 
 
 def _qualtrics(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield the answer of each person to each question: questions are items, people raters.
+    """Yield each person's answer to each question, with questions as items.
 
-    The row with ``ImportId`` ends the header; the one before it has the texts of the questions.
+    The row with ``ImportId`` ends the header. The row before it has the questions' texts.
     """
     rows = list(content)
     marks = [
@@ -125,17 +125,17 @@ def _qualtrics(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     people = rows[marks[0] + 1 :]
     questions = [name for name in ids if "QID" in as_text(ids[name])]
     if not questions:
-        raise PlaceError("the row of ImportId names no question (QID). Export the survey anew.")
+        raise PlaceError("the row of ImportId names no question (QID). Export the survey again.")
     answers = {q: {as_text(row.get(q)) for row in people} - {""} for q in questions}
     rated = [q for q in questions if 0 < len(answers[q]) <= MAX_ANSWERS]
     options = {label for q in rated for label in answers[q] if not is_remark(label)}
     for question in rated:
         if len(answers[question] & options) < LEAST_SHARED * len(options):
             raise PlaceError(
-                f"question {question!r} has other answers than most. Leave columns out with --drop."
+                f"question {question!r} has unusual answers. Leave columns out with --drop."
             )
     finished = [row for row in people if as_text(row.get("Finished")).lower() not in {"0", "false"}]
-    _note_left_out(reading, len(people) - len(finished), "responses that were not finished")
+    _note_left_out(reading, len(people) - len(finished), "responses that weren't finished")
     _note_left_out(reading, len(questions) - len(rated), "questions with free answers")
     reading.columns |= {"id": ["question_id"], "text": ["question"], "rater": ["ResponseId"]}
     reading.columns |= {"label": ["answer"], "judges": []}
@@ -154,9 +154,9 @@ QUALTRICS = Format("an export of Qualtrics", _is_qualtrics, _qualtrics)
 
 
 def _rated(names: list[str], rows: Sequence[JsonObject]) -> list[str]:
-    """Return the questions that are ratings: those not called after remarks, nor answered freely.
+    """Return the rating questions: those not named after remarks and without free answers.
 
-    All are, where none is left.
+    If none is left, all questions are.
     """
     answers = {n: {as_text(row.get(n)) for row in rows} - {""} for n in names}
     rated = [
@@ -167,4 +167,4 @@ def _rated(names: list[str], rows: Sequence[JsonObject]) -> list[str]:
 
 def _note_left_out(reading: Reading, number: int, what: str) -> None:
     if number:
-        reading.notes.append(f"{number} {what} are left out")
+        reading.notes.append(f"left out {what}: {number}")

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from harness.tasks.columns.formats import Reading
 
 MIN_ITEMS = 3
-TEXT_WORDS = 3  # of the rows of a grid, on average, from which they are texts
+TEXT_WORDS = 3  # mean words from which a grid's rows are texts
 MAX_LABEL_CHARS = 60
 NAMES = RATERS | WEAK_RATERS | frozenset({"email", "mail", "username", "e-mail"})
 
 
 def _questions(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return question and item of each column of a grid.
+    """Return each grid column's question and item.
 
-    The question is the opening that most columns share, the longest of several: items and questions
-    may have brackets of their own.
+    The question is the opening that most columns share, or the longest of several. Items and
+    questions can contain brackets too.
     """
     openings = {name: _openings(name) for name in names}
     sizes = Counter(opening for of in openings.values() for opening in of)
@@ -43,17 +43,17 @@ def _questions(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _openings(name: str) -> list[str]:
-    """Return the text before each opening bracket of a name that ends in a closing one."""
+    """Return the text before each opening bracket in a name that ends with a closing one."""
     text = name.strip()
     places = [place for place, char in enumerate(text) if char == "["]
     return [text[:place].strip() for place in places if text.endswith("]") and text[:place].strip()]
 
 
 def _is_form(content: object) -> bool:
-    """Return whether rows are respondents: times of answers, and grids of several items.
+    """Return whether rows are respondents, with answer times and grids of several items.
 
-    If the rows of a grid are short, they may be raters or criteria of the row's item: then no other
-    column may hold a text.
+    If the rows of a grid are short, they could be raters or criteria of the row's item, so no other
+    column can contain a text.
     """
     if not isinstance(content, list) or not content or not isinstance(content[0], dict):
         return False
@@ -78,7 +78,7 @@ def _all_cells(
 
 
 def _mean_words(texts: Iterable[object]) -> float:
-    """Return the mean number of words of texts that are no dates."""
+    """Return the mean number of words in texts that aren't dates."""
     words = [len(text_of(text).split()) for text in texts if not is_date(text_of(text))]
     return sum(words) / max(len(words), 1)
 
@@ -110,7 +110,7 @@ def _form_rows(content: Sequence[Row], reading: Reading) -> Iterator[Row]:
 def _columns_by_item(
     grid: Mapping[str, tuple[str, str]],
 ) -> dict[tuple[str, int], dict[str, str]]:
-    """Return the column of each question about an item; rows that read the same are counted."""
+    """Return each item's columns by question, and count rows with the same text."""
     columns: dict[tuple[str, int], dict[str, str]] = {}
     seen: Counter[tuple[str, str]] = Counter()
     for name, pair in grid.items():

@@ -1,4 +1,4 @@
-"""Published forms of preferences and scores: HelpSteer, UltraFeedback, battles of an arena."""
+"""Published forms of preferences and scores: HelpSteer, UltraFeedback, arena battles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _is_helpsteer(content: object) -> bool:
 
 
 def _helpsteer(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield the scores of a response by attribute, which is the criterion: one or several."""
+    """Yield a response's scores by attribute, which becomes the criterion."""
     reading.columns |= {"text": ["prompt", "response"], "votes": list(HELPSTEER_SCORES)}
     reading.lists, reading.options, reading.scale = "ratings", tuple("01234"), "ordinal"
     for row in content:
@@ -53,7 +53,7 @@ def _is_ultrafeedback(content: object) -> bool:
 
 
 def _ultrafeedback(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield the ratings of completions, which GPT-4 gave: the import asks whether to use them."""
+    """Yield ratings of completions by GPT-4, which the import asks about before using them."""
     reading.columns |= {
         "id": ["item_id"],
         "text": ["instruction", "response"],
@@ -84,10 +84,10 @@ def _is_arena(content: object) -> bool:
 
 
 def _arena(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield votes by pair of answers: each pair in the order in which it first stands.
+    """Yield votes by pair of answers, with each pair in its first order.
 
-    Votes on the same two answers are ratings of one item, and a vote on them in the other order
-    has its sides exchanged.
+    Votes on the same two answers are ratings of one item. A vote on them in the reverse order
+    has its sides swapped.
     """
     rows = list(content)
     names = rows[0]

@@ -38,14 +38,14 @@ def _is_prodigy(content: object) -> bool:
 
 
 def _prodigy(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield accepted choices, or what was said of a label; ignored examples are not ratings."""
+    """Yield accepted choices, or decisions about a label, without ignored examples."""
     rows = list(content)
     kept = [row for row in rows if row.get("answer") != "ignore"]
     if len(kept) < len(rows):
-        reading.notes.append(f"{len(rows) - len(kept)} ignored examples are left out")
+        reading.notes.append(f"left out ignored examples: {len(rows) - len(kept)}")
     by_choice = any("accept" in row for row in rows)
     if by_choice and (rejected := sum(row.get("answer") == "reject" for row in kept)):
-        reading.notes.append(f"{rejected} rejected examples are left out")
+        reading.notes.append(f"left out rejected examples: {rejected}")
         kept = [row for row in kept if row.get("answer") != "reject"]
     several = any(len(row.get("accept") or ()) > 1 for row in kept)
     asked = {as_text(row.get("label")) for row in kept} if not by_choice else set()
@@ -81,7 +81,7 @@ def _is_doccano(content: object) -> bool:
 
 
 def _doccano(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield labels by user, or of one annotator per file."""
+    """Yield labels by user, or from one annotator per file."""
     rows = list(content)
     text = next(name for name in ("text", "data") if name in rows[0])
     reading.columns |= {

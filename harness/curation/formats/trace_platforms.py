@@ -1,7 +1,7 @@
-"""Exports of Langfuse and MLflow: scores that people, evaluators and programs gave to traces.
+"""Langfuse and MLflow exports: scores for traces from people, evaluators and programs.
 
-A score or an assessment rates a trace, or a step of it. Scores of people become ratings, those of
-evaluators become verdicts of judges, and the name of a score is the criterion. Judges see the
+A score or an assessment rates a trace, or a step of it. People's scores become ratings, evaluators'
+scores become judges' verdicts, and the name of a score is the criterion. Judges see the
 trace's input and output. Its other fields stay with the item.
 
 References
@@ -44,7 +44,7 @@ BLOB_NAMES = {  # in exports to blob storage
     "session_id": "sessionId",
     "user_id": "userId",
 }
-NO_NAME = "annotator"  # of a person whose score says no name
+NO_NAME = "annotator"  # name for a person whose score has none
 EVALUATOR = "evaluator"
 API = "API"
 PEOPLE = "HUMAN"
@@ -53,13 +53,13 @@ PREVIEWS = ("request_preview", "response_preview")
 
 
 def _rows(content: object) -> list[JsonObject]:
-    """Return the first rows of a content."""
+    """Return the first rows of the content."""
     rows = content[:N_OPENING] if isinstance(content, list) else []
     return [row for row in rows if isinstance(row, dict)]
 
 
 def _parsed(cell: object) -> Any:  # noqa: ANN401 -- JSON
-    """Read a cell that holds JSON or, as pandas writes csv, a Python literal."""
+    """Read a cell with JSON or, as pandas writes csv, a Python literal."""
     if not isinstance(cell, str) or not cell.strip().startswith(("{", "[", '"')):
         return cell
     for read in (json.loads, ast.literal_eval):
@@ -71,13 +71,13 @@ def _parsed(cell: object) -> Any:  # noqa: ANN401 -- JSON
 
 
 def _object(cell: object) -> JsonObject:
-    """Return the object in a cell; an empty one if it holds none."""
+    """Return the object in a cell; an empty one if there is none."""
     parsed = _parsed(cell)
     return parsed if isinstance(parsed, dict) else {}
 
 
 def _text(cell: object) -> str:
-    """Return an input or output as text: its messages or only text, otherwise its JSON."""
+    """Return an input or output as text: its messages or its only text, otherwise JSON."""
     value = _parsed(cell)
     while isinstance(value, dict) and (len(value) == 1 or "messages" in value):
         value = value["messages"] if "messages" in value else next(iter(value.values()))
@@ -85,7 +85,7 @@ def _text(cell: object) -> str:
 
 
 def _langfuse_names(row: JsonObject) -> JsonObject:
-    """Return a row with the names of the export from the UI."""
+    """Return a row with the column names of the UI export."""
     return {BLOB_NAMES.get(name, name): cell for name, cell in row.items()}
 
 
@@ -101,14 +101,13 @@ def _is_langfuse(content: object) -> bool:
 
 
 def _langfuse(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield a row per score; the traces may be in the same file or in another one."""
+    """Yield a row per score; the traces can be in the same file or a separate one."""
     rows = [_langfuse_names(dict(row)) for row in content]
     scores = [row for row in rows if _is_score(row)]
     traces = {as_text(row["id"]): row for row in rows if not _is_score(row) and row.get("id")}
     if not scores:
         raise PlaceError(
-            "these are traces of Langfuse, whose scores name nobody. Export the scores, too, and "
-            "give both files."
+            "these are Langfuse traces without scores. Export the scores too, and pass both files."
         )
     left_out: Counter[str] = Counter(filter(None, map(_why_no_rating, scores)))
     kept = [row for row in scores if not _why_no_rating(row)]
@@ -128,7 +127,7 @@ def _langfuse(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _why_no_rating(score: JsonObject) -> str:
-    """Return why a score is no rating of a trace; "" if it is one."""
+    """Return the reason why a score isn't a rating of a trace; "" if it is one."""
     if score.get("dataType") == "CORRECTION":
         return "corrections of an output"
     if not score.get("traceId"):
@@ -137,14 +136,14 @@ def _why_no_rating(score: JsonObject) -> str:
 
 
 def _langfuse_value(score: JsonObject) -> object:
-    """Return the label of a score, or its number where it has none."""
+    """Return a score's label or, if it has none, its number."""
     return score.get("stringValue") or score.get("value")
 
 
 def _langfuse_rater(score: JsonObject) -> tuple[str, str]:
-    """Return who gave a score, and whether this is a person, a judge or unclear.
+    """Return a score's author, and whether this is a person, a judge or unclear.
 
-    The API takes scores of people and programs; what `harness curate export` wrote names its judge.
+    API scores come from people or programs. Scores by `harness curate export` name their judge.
     """
     judge = as_text(_object(score.get("metadata")).get("judge"))
     if score["source"] == "ANNOTATION":
@@ -158,46 +157,46 @@ def _langfuse_rater(score: JsonObject) -> tuple[str, str]:
 def _note(
     reading: Reading, left_out: Mapping[str, int], kept: Sequence[JsonObject], traces: JsonObject
 ) -> None:
-    """Say what is left out, and what is missing."""
-    reading.notes += [f"{n} {what} are left out" for what, n in left_out.items()]
+    """Note the rows left out and the data missing."""
+    reading.notes += [f"left out {what}: {n}" for what, n in left_out.items()]
     nameless = sum(_langfuse_rater(row) == (NO_NAME, "person") for row in kept)
     if nameless:
         reading.notes.append(
-            f"{nameless} annotation scores name nobody: they are read as those of one rater"
+            f"{nameless} annotation scores don't name a rater, so they count as one rater's"
         )
     without = sum(as_text(row["traceId"]) not in traces for row in kept)
     if without:
         reading.notes.append(
-            f"the traces of {without} scores aren't in the files: export the traces, and give both"
+            f"the traces of {without} scores aren't in the files. Export them, and pass both files"
         )
 
 
 def _roles(reading: Reading, *, judges: Sequence[str]) -> None:
-    """Say which roles the columns of the rows have."""
+    """Set the column roles for the rows."""
     reading.columns |= {"id": ["item_id"], "rater": ["annotator"], "label": ["label"]}
     reading.columns |= {"criterion": ["criterion"], "rated_at": ["rated_at"]}
     reading.columns["judges"] = list(dict.fromkeys(judges))
 
 
 def _item(trace: str, step: str) -> JsonObject:
-    """Return the name of an item, and those of the trace and of its step."""
+    """Return an item's name, and the names of its trace and step."""
     named = {"item_id": f"{trace}/{step}" if step else trace, "trace_id": trace}
     return named | ({"observation_id": step} if step else {})
 
 
 def _shown(request: object, response: object) -> JsonObject:
-    """Return the texts of an item."""
+    """Return an item's texts."""
     texts = {"input": _text(request), "output": _text(response)}
     return {name: text for name, text in texts.items() if text}
 
 
 def _with_mark(mark: str, cells: JsonObject) -> JsonObject:
-    """Return the fields of an object under names that no role has."""
+    """Return an object's fields under names that aren't roles."""
     return {f"{mark}.{name}": as_text(cell) for name, cell in cells.items()}
 
 
 def _with_texts(rows: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield rows, and name the texts among their columns."""
+    """Yield rows, and set the columns of texts."""
     kept = list(rows)
     columns = {name for row in kept for name in row}
     reading.columns["text"] = [name for name in ("input", "output") if name in columns]
@@ -221,7 +220,7 @@ def _is_mlflow(content: object) -> bool:
 
 
 def _assessments(row: Row) -> list[JsonObject]:
-    """Return the assessments of a trace, as a table or an object holds them."""
+    """Return a trace's assessments, from a table or an object."""
     cells = _object(row["info"]) if "info" in row else row
     listed = _parsed(cells.get("assessments"))
     entries = map(_object, listed if isinstance(listed, list) else [])
@@ -229,17 +228,17 @@ def _assessments(row: Row) -> list[JsonObject]:
 
 
 def _mlflow(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield a row per feedback of a trace; expectations aren't ratings."""
+    """Yield a row per feedback on a trace; expectations aren't ratings."""
     traces = list(content)
     rated = [(row, entry) for row in traces for entry in _assessments(row)]
     left_out = Counter(filter(None, (_why_no_feedback(entry) for _, entry in rated)))
-    reading.notes += [f"{n} {what} are left out" for what, n in left_out.items()]
+    reading.notes += [f"left out {what}: {n}" for what, n in left_out.items()]
     kept = [(row, entry) for row, entry in rated if not _why_no_feedback(entry)]
     people = {_source(entry)[0] for _, entry in kept if _source(entry)[1] == PEOPLE}
     judges = [_judge(entry, people) for _, entry in kept if _source(entry)[1] != PEOPLE]
     _roles(reading, judges=judges)
     if any(_is_cut(row) for row in traces):
-        reading.notes.append("some texts are previews, which MLflow may have cut")
+        reading.notes.append("some texts are previews, which MLflow could have cut")
     for row, entry in kept:
         info = _object(row["info"]) if "info" in row else row
         trace = as_text(info.get("trace_id") or info.get("request_id"))
@@ -257,7 +256,7 @@ def _mlflow(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _why_no_feedback(entry: JsonObject) -> str:
-    """Return why an assessment is no rating; "" if it is one."""
+    """Return the reason why an assessment isn't a rating; "" if it is one."""
     if "feedback" not in entry or entry["feedback"] is None:
         return "expectations"
     if entry.get("valid") is False:
@@ -267,13 +266,13 @@ def _why_no_feedback(entry: JsonObject) -> str:
 
 
 def _source(entry: JsonObject) -> tuple[str, str]:
-    """Return who gave an assessment, and the kind of source."""
+    """Return an assessment's author and the kind of source."""
     source = _object(entry["source"])
     return as_text(source.get("source_id")) or NO_NAME, as_text(source["source_type"]).upper()
 
 
 def _judge(entry: JsonObject, people: Iterable[str]) -> str:
-    """Return the name of a judge, which no person has."""
+    """Return a judge's name, which isn't a person's."""
     who, kind = _source(entry)
     nameless = who in {NO_NAME, "default"} or who in people
     return f"{kind.casefold()} {who}" if nameless else who
@@ -284,7 +283,7 @@ def _name(entry: JsonObject) -> str:
 
 
 def _plain(cell: object) -> JsonObject:
-    """Return metadata or tags without those that MLflow sets itself."""
+    """Return metadata or tags, except those that MLflow sets itself."""
     return {name: value for name, value in _object(cell).items() if not name.startswith("mlflow.")}
 
 
@@ -296,7 +295,7 @@ def _root(row: Row) -> JsonObject:
 
 
 def _texts(row: Row) -> tuple[object, object]:
-    """Return what a trace got and gave: whole, or else as a preview."""
+    """Return a trace's input and output: complete, or else as a preview."""
     if "request" in row:
         return row["request"], row.get("response")
     root, info = _root(row), _object(row.get("info"))

@@ -140,7 +140,7 @@ def _check_unpacked(path: Path, limits: Limits) -> int:
                             n_formulas += _n_formulas(text[:end])
                             tail = text[end:][-CHUNK:]
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise PlaceError(f"can't be read as xlsx ({error}). Save it again.") from None
+        raise PlaceError(f"cannot be read as xlsx ({error}). Save it again.") from None
     return n_formulas
 
 

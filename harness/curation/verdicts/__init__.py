@@ -1,4 +1,4 @@
-"""Verdicts of judges in files of other tools, written as a file that `harness validate` takes."""
+"""Judges' verdicts from other tools' files, written as a file for `harness validate`."""
 
 from harness.curation.verdicts.verdict_entries import Selection
 from harness.curation.verdicts.verdict_import import VerdictSummary, import_verdicts

@@ -1,9 +1,9 @@
 """Verdicts in logs of inspect_ai (``.eval`` and ``.json``).
 
-A scorer that rates is a judge: its source is the scorer's name, or ``SCORER.KEY`` where it gives
-several values. Where the evaluated model itself rates, the source is ``completion`` or the answer
-that a scorer extracted, ``SCORER.answer``; these are read only if they are named. An epoch is a
-sample.
+A scorer that rates is a judge: its source is the scorer's name, or ``SCORER.KEY`` if it gives
+several values. If the evaluated model itself rates, the source is ``completion`` or the answer
+that a scorer extracted, ``SCORER.answer``. Both are read only if the user names them. An epoch is
+a sample.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ SAMPLES = "samples/"
 
 
 class InspectScore(BaseModel):
-    """What a scorer gave a sample; an answer is what it extracted from the completion."""
+    """A scorer's value for a sample; an answer is the part of the completion that it extracted."""
 
     value: Any = None
     answer: str | None = None
 
 
 class InspectChoice(BaseModel):
-    """A choice of a model's output."""
+    """A choice in a model's output."""
 
     message: JsonObject = {}
 
@@ -50,14 +50,14 @@ class InspectOutput(BaseModel):
 
     @property
     def text(self) -> str | None:
-        """The completion, or where the log has none, the text of the first choice."""
+        """The completion or, if the log has none, the text of the first choice."""
         if self.completion or not self.choices:
             return self.completion or None
         return content_text(self.choices[0].message.get("content"))
 
 
 class InspectSample(BaseModel):
-    """A sample of a log in one epoch, from 1."""
+    """A sample in one epoch of a log, from 1."""
 
     id: int | str
     epoch: int = 1
@@ -79,7 +79,7 @@ class InspectSample(BaseModel):
 
 
 class InspectSpec(BaseModel):
-    """The evaluation: the model that was evaluated."""
+    """The evaluation, with the evaluated model."""
 
     model: str
 
@@ -91,29 +91,29 @@ class InspectHeader(BaseModel):
 
 
 class InspectLog(InspectHeader):
-    """A log as JSON."""
+    """A log in JSON."""
 
     samples: list[InspectSample] | None = None
 
 
 def inspect_entries(path: Path, _: Selection) -> Iterator[Entry]:
-    """Yield the verdicts of a log; a sample without a value of some source failed there."""
+    """Yield a log's verdicts; a sample without a value for some source failed there."""
     try:
         model, samples = _read(path)
     except ValidationError as error:
         place, problem = fault_of(error)[:2]
         raise PlaceError(
-            f"is not a log of inspect_ai ({place}: {problem}). Other JSON that is read is a list "
-            "of rows, or results of promptfoo.",
+            f"isn't an inspect_ai log ({place}: {problem}). Other supported JSON is a list "
+            "of rows, or promptfoo results.",
         ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise PlaceError(f"is damaged ({type(error).__name__}). Copy it again.") from None
     except NotImplementedError:
         raise PlaceError(
-            "its compression cannot be read. Convert it by `inspect log convert --to json`."
+            "its compression can't be read. Convert it with `inspect log convert --to json`."
         ) from None
     if not samples:
-        raise PlaceError("holds no samples. Log the evaluation with its samples.")
+        raise PlaceError("has no samples. Log the evaluation with its samples.")
     yield from _entries(samples, model)
 
 
@@ -129,7 +129,7 @@ def _read(path: Path) -> tuple[str, list[InspectSample]]:
         names = archive.namelist()
         header = next((name for name in HEADERS if name in names), None)
         if header is None:
-            raise PlaceError("is not a log of inspect_ai (it has no header.json).")
+            raise PlaceError("isn't an inspect_ai log, because it has no header.json.")
         model = InspectHeader.model_validate_json(archive.read(header)).eval.model
         parts = [name for name in names if name.startswith(SAMPLES) and name.endswith(".json")]
         return model, [InspectSample.model_validate_json(archive.read(name)) for name in parts]

@@ -1,6 +1,6 @@
 """Verdicts in output and error files of OpenAI's batch interface (``.jsonl``).
 
-The model is the judge and the text of its reply the verdict. ``custom_id`` is the item, or has a
+The model is the judge and the text of its reply is the verdict. ``custom_id`` is the item, or has a
 pattern such as ``rate-{item}`` or ``{item}/{sample}``. Both chat completions and responses are
 read.
 """
@@ -31,13 +31,13 @@ ITEM, SAMPLE = "{item}", "{sample}"
 
 
 class BatchMessage(BaseModel):
-    """A message of the model: of a chat completion, or a part of a response's output."""
+    """A model's message: from a chat completion, or part of a response's output."""
 
     content: Any = None
     refusal: str | None = None
 
     def verdict(self) -> tuple[str | None, Outcome | None]:
-        """Return the text, or why there is none."""
+        """Return the text, or the reason why there is none."""
         parts = self.content if isinstance(self.content, list) else []
         if self.refusal or any(
             isinstance(part, dict) and part.get("type") == "refusal" for part in parts
@@ -48,7 +48,7 @@ class BatchMessage(BaseModel):
 
 
 class BatchChoice(BaseModel):
-    """A choice of a chat completion."""
+    """A choice from a chat completion."""
 
     index: int = 0
     message: BatchMessage
@@ -93,14 +93,14 @@ def batch_entries(path: Path, selection: Selection) -> Iterator[Entry]:
         except ValidationError as error:
             place, problem = fault_of(error)[:2]
             raise PlaceError(
-                f"is not a line of a batch ({place}: {problem}).", f"line {line}"
+                f"isn't a line from a batch ({place}: {problem}).", f"line {line}"
             ) from None
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Return the pattern of ``custom_id``."""
+    """Return the pattern for ``custom_id``."""
     if text.count(ITEM) != 1 or text.count(SAMPLE) > 1:
-        raise PlaceError(f"--id: found {text!r}. Write {ITEM} where custom_id names the item.")
+        raise PlaceError(f"--id: found {text!r}. Write {ITEM} in place of the item's name.")
     pattern = re.escape(text).replace(re.escape(ITEM), "(?P<item>.+)")
     return re.compile(pattern.replace(re.escape(SAMPLE), "(?P<sample>[0-9]{1,9})"))
 

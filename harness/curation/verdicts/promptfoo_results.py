@@ -1,10 +1,10 @@
 """Verdicts in results of promptfoo (``promptfoo eval --output results.json``).
 
-A provider is a judge and its output the verdict; with several prompts, each provider with each
-prompt. Where an assertion graded the output, as ``llm-rubric`` does, the grader is a judge: its
-source is the assertion's metric or type, and the value ``pass`` or ``fail``; ``SOURCE.score`` holds
-the score. These are read only if they are named. The item is a variable of the test. Repeats are
-numbered as they stand in the file.
+A provider is a judge and its output is the verdict; with several prompts, each provider with each
+prompt. If an assertion graded the output, as ``llm-rubric`` does, the grader is a judge. Its
+source is the assertion's metric or type, its value ``pass`` or ``fail``, and ``SOURCE.score`` its
+score. These are read only if the user names them. The item is a variable of the test. Repeats are
+numbered in file order.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ ERROR = 2  # failureReason: 0 none, 1 an assertion failed, 2 an error
 
 
 class PromptfooProvider(BaseModel):
-    """The provider of a result."""
+    """The provider behind a result."""
 
     id: str = ""
     label: str | None = None
 
 
 class PromptfooResponse(BaseModel):
-    """What the provider sent."""
+    """The provider's response."""
 
     output: Any = None
     error: str | None = None
@@ -47,14 +47,14 @@ class PromptfooResponse(BaseModel):
 
 
 class PromptfooAssertion(BaseModel):
-    """What was asserted of an output."""
+    """A requirement on an output."""
 
     type: str
     metric: str | None = None
 
 
 class PromptfooGrade(BaseModel):
-    """The result of an assertion."""
+    """An assertion's result."""
 
     passes: bool = Field(alias="pass")
     score: float | None = None
@@ -62,12 +62,12 @@ class PromptfooGrade(BaseModel):
 
 
 class PromptfooGrading(BaseModel):
-    """The results of all assertions on an output."""
+    """The results of all assertions about an output."""
 
     componentResults: list[PromptfooGrade] | None = None  # noqa: N815 -- the format's name
 
     def values(self) -> dict[str, object]:
-        """Return whether each assertion passes, and its score, by source."""
+        """Return each assertion's result and score, by source."""
         values: dict[str, object] = {}
         numbers: Counter[str] = Counter()
         for grade in self.componentResults or ():
@@ -81,7 +81,7 @@ class PromptfooGrading(BaseModel):
 
 
 class PromptfooResult(BaseModel):
-    """The result of a test with a prompt and a provider."""
+    """The result of a test for one prompt and provider."""
 
     promptIdx: int = 0  # noqa: N815 -- the format's name
     provider: PromptfooProvider
@@ -92,12 +92,12 @@ class PromptfooResult(BaseModel):
 
     @property
     def grades(self) -> dict[str, object]:
-        """Values of the assertions by source."""
+        """Values from the assertions, by source."""
         return self.gradingResult.values() if self.gradingResult else {}
 
     @property
     def outcome(self) -> Outcome | None:
-        """Why there is no verdict; None if there is an output."""
+        """Reason why there is no verdict; None if there is an output."""
         response = self.response
         if response and response.isRefusal:
             return "refused"
@@ -113,13 +113,13 @@ class PromptfooSummary(BaseModel):
 
 
 class PromptfooFile(BaseModel):
-    """A file of results."""
+    """A results file."""
 
     results: PromptfooSummary
 
 
 def promptfoo_entries(path: Path, selection: Selection) -> Iterator[Entry]:
-    """Yield the verdicts of a file of results."""
+    """Yield the verdicts in a results file."""
     check_size(path, LIMITS)
     try:
         results = PromptfooFile.model_validate_json(path.read_bytes()).results.results
@@ -127,7 +127,7 @@ def promptfoo_entries(path: Path, selection: Selection) -> Iterator[Entry]:
         place, problem = fault_of(error)[:2]
         raise PlaceError(f"isn't a promptfoo results file ({place}: {problem}).") from None
     if not results:
-        raise PlaceError("holds no results.")
+        raise PlaceError("has no results. Run the evaluation again.")
     yield from _entries(results, selection)
 
 
@@ -162,6 +162,6 @@ def _entries(results: list[PromptfooResult], selection: Selection) -> Iterator[E
 
 
 def _system(result: PromptfooResult, *, several: bool) -> str:
-    """Return the name of the provider, with the prompt where there are several."""
+    """Return the provider's name, with the prompt if there are several."""
     name = result.provider.label or result.provider.id
     return f"{name} (prompt {result.promptIdx + 1})" if several else name

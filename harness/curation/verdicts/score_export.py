@@ -1,10 +1,10 @@
-"""Verdicts as scores of Langfuse or assessments of MLflow, to be sent to the traces they are about.
+"""Verdicts as Langfuse scores or MLflow assessments, ready to send to their traces.
 
 A line of the file is the body of one request: ``POST /api/public/scores`` of Langfuse
 (https://api.reference.langfuse.com), or ``POST /api/3.0/mlflow/traces/TRACE/assessments`` of
 MLflow, whose ``assessment`` is what `mlflow.entities.Assessment.to_dictionary` writes
-(https://mlflow.org/docs/latest/genai/concepts/feedback). A score is called after the criterion, or
-after the task, and its metadata name the judge.
+(https://mlflow.org/docs/latest/genai/concepts/feedback). A score has the name of the criterion, or
+of the task, and its metadata name the judge.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ScoreFormat = Literal["langfuse", "mlflow"]
 SCORE_FORMATS: tuple[ScoreFormat, ...] = get_args(ScoreFormat)
 ENDING = ".jsonl"
-SHOWN_DIGITS = 32  # of the hash that is the id of a score
+SHOWN_DIGITS = 32  # digits of the hash that is a score's id
 
 
 @dataclass(slots=True)
@@ -56,27 +56,27 @@ class ScoreSummary:
 def export_scores(
     task: Task, verdicts: Iterable[Verdict], path: Path, form: ScoreFormat
 ) -> ScoreSummary:
-    """Write the verdicts on a task's items as scores, a line each.
+    """Write verdicts on a task's items as scores, one per line.
 
     Parameters
     ----------
     task : Task
-        An item that was imported from a trace has its id in the fields ``trace_id`` and
-        ``observation_id``; otherwise the item's id is taken to be that of its trace.
+        The task. An item imported from a trace has the trace's id in the fields ``trace_id`` and
+        ``observation_id``; otherwise, the item's id serves as the trace's id.
     verdicts : iterable of Verdict
-        Those without an answer are left out, and counted.
+        The verdicts. Those without an answer are counted but not written.
     path : Path
-        A jsonl file that does not exist yet.
+        A jsonl file that doesn't exist yet.
     form : str
         ``langfuse`` or ``mlflow``.
 
     Raises
     ------
     TaskError
-        If the ending is another, or the file exists or cannot be written.
+        If the ending isn't .jsonl, or the file exists or can't be written.
     """
     if path.suffix.lower() != ENDING:
-        raise TaskError(f"{path}: scores are written as {ENDING}. Choose a name that ends so.")
+        raise TaskError(f"{path}: scores are written as {ENDING}. Choose a name with this ending.")
     if path.exists():
         raise TaskError(f"{path}: exists already. Choose another name, or remove it yourself.")
     body_of = BODIES[form]
@@ -93,18 +93,18 @@ def export_scores(
 
 
 def _name(task: Task, item: Item) -> str:
-    """Return what a score is called: the criterion, or the task."""
+    """Return a score's name: the criterion, or the task."""
     return item.criterion or task.name
 
 
 def _trace(item: Item) -> tuple[str, str]:
-    """Return the trace that an item is, and its step; "" for the whole trace."""
+    """Return the trace behind an item, and its step; "" for the whole trace."""
     trace = item.fields.get("trace_id") or item.group or item.id
     return trace, item.fields.get("observation_id", "")
 
 
 def _value(task: Task, verdict: Verdict) -> float | str | list[str]:
-    """Return the label of a verdict, a number where it is one, or the labels of a set."""
+    """Return a verdict's label, a number if it is one, or the labels in a set."""
     labels = {option.key: option.label for option in task.options}
     if isinstance(verdict.value, tuple):
         return [labels.get(key, key) for key in verdict.value]
@@ -119,9 +119,9 @@ def _metadata(task: Task, verdict: Verdict) -> JsonObject:
 
 
 def _score(task: Task, item: Item, verdict: Verdict) -> JsonObject:
-    """Return a score of Langfuse, which has one value: a number, or a text; a set is JSON.
+    """Return a Langfuse score, which has one value: a number, or a text; a set is JSON.
 
-    Its id follows from what it is about, so that a second upload replaces the first.
+    Its id depends on item, judge and sample, so that a second upload replaces the first.
     """
     trace, step = _trace(item)
     value = _value(task, verdict)
@@ -138,7 +138,7 @@ def _score(task: Task, item: Item, verdict: Verdict) -> JsonObject:
 
 
 def _assessment(task: Task, item: Item, verdict: Verdict) -> JsonObject:
-    """Return the body of a request that adds an assessment of MLflow, whose value may be a list."""
+    """Return the body of a request that adds an MLflow assessment, whose value can be a list."""
     trace, step = _trace(item)
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     assessment: JsonObject = {

@@ -1,4 +1,4 @@
-"""Entries that readers of other tools' files yield, and what to read of these files."""
+"""Entries from readers of other tools' files, and the selection of entries to read."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ N_SHOWN = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A verdict as a file of another tool holds it.
+    """A verdict in another tool's file.
 
     Attributes
     ----------
     line : int
-        Line of the file, or number of the entry where it has no lines.
+        Line in the file, or number of the entry if the file has no lines.
     item : str
         Name of the item; "" if there is none.
     source : str
-        Where the verdict stands: a column, a scorer, a provider, a model; "" if unknown.
+        Origin of the verdict: a column, a scorer, a provider, a model; "" if unknown.
     judge : str
-        Name of the judge, unless the user gives another; "" for that of the source.
+        Name of the judge, unless the user gives a different one; "" for the source's name.
     value : object
         The verdict, unmatched; None if there is none.
     outcome : str or None
-        Why there is no value, if the file says so.
+        Reason for a missing value, if the file states it.
     sample : int
         Number of the repeat, from 0.
     elicitation : str
-        As the file says; "" if it does not.
+        Elicitation in the file; "" if unknown.
     optional : bool
-        Whether it is read only if the user names its source.
+        Whether the entry is only read if the user names its source.
     """
 
     line: int
@@ -55,19 +55,19 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to read of a file.
+    """Selection of the entries to read from a file.
 
     Attributes
     ----------
     judges : dict of str to str
-        Name of the judge by source, "" for the name in the file; empty: every source that is not
-        optional.
+        Judge's name by source, "" for the name in the file. If empty, every source that isn't
+        optional is read.
     item_id : str
-        Column or variable that names the item; of a batch, the pattern of ``custom_id``.
+        Column or variable that names the item; for a batch, the pattern of ``custom_id``.
     rename : dict of str to str
         Option by value, for values that are neither keys nor labels.
     elicitation : str
-        Where the file does not say: ``forced_choice`` or ``response_set``.
+        Elicitation if the file has none: ``forced_choice`` or ``response_set``.
     """
 
     judges: Mapping[str, str] = field(default_factory=dict)
@@ -83,17 +83,17 @@ def id_column(names: Collection[str], selection: Selection) -> str:
         if name in names:
             return name
     wanted = " or ".join(map(short, candidates))
-    raise PlaceError(f"nothing is called {wanted} ({listed(names)}). Name the item by --id.")
+    raise PlaceError(f"found no column {wanted} ({listed(names)}). Name the items with --id.")
 
 
 def listed(names: Collection[str]) -> str:
-    """Write the first names of columns or sources."""
+    """List the first names of columns or sources."""
     shown = [short(name) for name in list(names)[:N_SHOWN]]
     return f"found {', '.join(shown) or 'none'}{', ...' if len(names) > N_SHOWN else ''}"
 
 
 def content_text(content: object) -> str | None:
-    """Return the text of a message: a text, or a list of parts with texts."""
+    """Return a message's text, from a text or a list of parts with texts."""
     if isinstance(content, str) or content is None:
         return content
     parts = content if isinstance(content, list) else []

@@ -1,4 +1,4 @@
-"""Matching verdicts of other tools to a task, and writing them as `harness validate` reads them."""
+"""Match other tools' verdicts to a task, and write them for `harness validate`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BY_NAME: dict[str, Elicitation] = {name: name for name in ELICITATIONS}
 
 @dataclass(frozen=True, slots=True)
 class RejectedVerdict:
-    """An entry that names no item of the task, repeats another, or has an unknown value."""
+    """An entry without an item in the task, with a repeated verdict, or with an unknown value."""
 
     file: str
     line: int
@@ -58,7 +58,7 @@ class RejectedVerdict:
 
 @dataclass(slots=True)
 class JudgeCounts:
-    """Counts of a judge: items with a verdict, and verdicts by outcome."""
+    """A judge's counts: items with a verdict, and verdicts by outcome."""
 
     items: set[str] = field(default_factory=set)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -75,12 +75,12 @@ class VerdictSummary:
     judges : dict of str to JudgeCounts
         Counts by judge.
     rejected : list of RejectedVerdict
-        Entries that are listed: those with an unknown value are written as invalid, the others are
+        Listed entries. Those with an unknown value are written as invalid, and the rest are
         not written.
     rejected_file : Path or None
-        Where these are listed.
+        File that lists these entries.
     left_out : Counter of str
-        Entries by source that the user did not name.
+        Number of entries by source that the user didn't name.
     """
 
     judges: dict[str, JudgeCounts] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class VerdictSummary:
 
     @property
     def n_verdicts(self) -> int:
-        """Number of verdicts that were written."""
+        """Number of written verdicts."""
         return sum(counts.outcomes.total() for counts in self.judges.values())
 
 
@@ -101,7 +101,7 @@ def import_verdicts(
     selection: Selection,
     max_rejected: MaxRejected | None = None,
 ) -> VerdictSummary:
-    """Write the verdicts in files of other tools as a file that `read_external` takes.
+    """Write the verdicts in other tools' files as a file for `read_external`.
 
     Parameters
     ----------
@@ -109,20 +109,20 @@ def import_verdicts(
         Tables, logs of inspect_ai, results of promptfoo, output files of OpenAI batches, or labels
         by item (AltTest).
     task : Task
-        Its items are matched by id, its options by key or label, both exactly.
+        The task. Items are matched by id, and options by key or label, both exactly.
     output : Path
-        A csv or jsonl file that does not exist yet. ``OUTPUT.rejected.csv`` beside it lists items
-        and values that match nothing.
+        A csv or jsonl file that does not exist yet. ``OUTPUT.rejected.csv`` next to it lists items
+        and values without a match.
     selection : Selection
-        Which judges are read, and where the item stands.
+        Judges to read, and the item's column.
     max_rejected : MaxRejected, optional
-        Most entries that may be listed, by default 5 %; above it, the list alone is written.
+        Maximum number or share of listed entries. Default: 5 %. Above it, only the list is written.
 
     Raises
     ------
     VerdictError
-        If a file cannot be read, a source does not occur, no verdict is about an item of the task,
-        too many are listed, or the output exists or cannot be written.
+        If a file can't be read, a source doesn't occur, no verdict is on an item of the task,
+        too many are listed, or the output exists or can't be written.
     """
     _check_output(output)
     matcher = _Matcher(task, selection)
@@ -156,19 +156,19 @@ def _check_output(output: Path) -> None:
 
 
 def _refusal(summary: VerdictSummary, output: Path) -> str:
-    """Say why no verdicts were written."""
+    """Return the reason why no verdicts were written."""
     if not summary.rejected:
-        return f"{output}: the files hold no verdict, so nothing was written."
+        return f"{output}: the files contain no verdicts, so nothing was written."
     first = summary.rejected[0]
     return (
-        f"{output}: not written, as items or values of {len(summary.rejected)} of the entries do "
-        f"not match; {summary.rejected_file} lists them ({first.file}: line {first.line}: "
-        f"{first.reason}). Correct them, give --id, --map or --rename, or raise --max-rejected."
+        f"{output}: not written. Items or values of {len(summary.rejected)} of the entries don't "
+        f"match. {summary.rejected_file} lists them ({first.file}: line {first.line}: "
+        f"{first.reason}). Correct them, pass --id, --map or --rename, or raise --max-rejected."
     )
 
 
 def _selected(path: Path, summary: VerdictSummary, selection: Selection) -> Iterator[Entry]:
-    """Yield the entries whose source is wanted; the others are counted."""
+    """Yield the entries from selected sources, and count the rest."""
     with reading(path, VerdictError):
         for entry in _reader(path)(path, selection):
             wanted = entry.source in selection.judges if selection.judges else not entry.optional
@@ -179,7 +179,7 @@ def _selected(path: Path, summary: VerdictSummary, selection: Selection) -> Iter
 
 
 def _reader(path: Path) -> EntryReader:
-    """Return the reader of a file, by its ending and its first bytes."""
+    """Return the reader for a file, by its ending and its first bytes."""
     suffix = path.suffix.lower()
     if suffix == ".eval":
         return inspect_entries
@@ -197,7 +197,7 @@ def _reader(path: Path) -> EntryReader:
 
 
 def _check_sources(sources: set[str], selection: Selection) -> None:
-    """Refuse a source that occurs in no file."""
+    """Reject a source that occurs in no file."""
     for source in selection.judges:
         if source not in sources:
             raise VerdictError(
@@ -206,7 +206,7 @@ def _check_sources(sources: set[str], selection: Selection) -> None:
 
 
 class _Number(NamedTuple):
-    """A number that is no option ("" if it isn't finite), its row, and how it's listed."""
+    """A number that isn't an option ("" if not finite), its row, and its entry in the list."""
 
     text: str
     row: dict[str, object]
@@ -214,7 +214,7 @@ class _Number(NamedTuple):
 
 
 class _Matcher:
-    """Matches entries to the items and options of a task."""
+    """Matches entries to a task's items and options."""
 
     def __init__(self, task: Task, selection: Selection) -> None:
         self._task = task
@@ -229,15 +229,15 @@ class _Matcher:
 
     @property
     def _noun(self) -> str:
-        """What a value should be."""
+        """Description of a valid value."""
         return {"continuous": "a number of the scale", "text": "an answer"}.get(
             self._task.scale, "an option"
         )
 
     def add(self, file: str, entries: Iterable[Entry]) -> None:
-        """Add the entries of a file.
+        """Add a file's entries.
 
-        Those without a source are those of the only judge that the user named or the file holds.
+        Entries without a source belong to the only judge that the user named or the file contains.
         """
         unnamed = []
         judges = set()
@@ -299,7 +299,7 @@ class _Matcher:
         self.rows.append(row)
 
     def take_scores(self) -> None:
-        """Write the numbers of judges that give scores, which were taken for invalid options."""
+        """Write the numbers of judges that give scores, which first counted as invalid options."""
         texts = {unit: number.text for unit, number in self._numbers.items()}
         found = score_judges(self._task, self._verdicts.values(), texts)
         written = ((judge, number) for (_, judge, _, _), number in self._numbers.items())
@@ -316,7 +316,7 @@ class _Matcher:
         self.summary.rejected = [r for r in self.summary.rejected if id(r) not in taken]
 
     def _problem(self, entry: Entry, judge: str, unit: UnitOfJudge) -> str:
-        """Return why no verdict can be written, or ""."""
+        """Return the reason why no verdict can be written, or ""."""
         if not entry.item:
             return "the item is not named"
         if entry.item not in self._items:
@@ -334,14 +334,14 @@ class _Matcher:
 
 
 def _names(task: Task, rename: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a task by their labels, and by what the user says means them."""
+    """Return the options by their labels and by the user's other names for them."""
     keys = {option.key for option in task.options}
     labels = {o.label: o.key for o in task.options if o.label not in keys}
     return labels | {value: labels.get(option, option) for value, option in rename.items()}
 
 
 def _plain(value: Value) -> object:
-    """Return a value of lists and dicts alone."""
+    """Return a value made of only lists and dicts."""
     if isinstance(value, PairValue):
         return {"set": list(value.set), "choice": value.choice}
     return list(value) if isinstance(value, tuple) else value

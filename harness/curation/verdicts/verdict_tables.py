@@ -1,4 +1,4 @@
-"""Verdicts in tables (a column per judge, or a row per verdict) and in files of labels."""
+"""Verdicts in tables (a column per judge, or a row per verdict) and in label files."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LONG = frozenset(("judge", "value"))
 
 
 def table_entries(path: Path, selection: Selection) -> Iterator[Entry]:
-    """Yield the verdicts of a table in any format that `harness curate import` reads.
+    """Yield the verdicts in a table, in any format that `harness curate import` reads.
 
     A table with the columns ``judge`` and ``value`` has a row per verdict, unless ``judges`` names
-    columns; any other has a column per judge, which ``judges`` names.
+    columns. Any other table has a column for each judge in ``judges``.
     """
     rows = source_rows(path, LIMITS, [])
     first = next(rows)
@@ -53,21 +53,21 @@ def table_entries(path: Path, selection: Selection) -> Iterator[Entry]:
 
 def _check_columns(columns: Collection[str], selection: Selection) -> None:
     if not selection.judges:
-        raise PlaceError(f"name the columns of verdicts by --map COLUMN=JUDGE ({listed(columns)}).")
+        raise PlaceError(f"name the verdict columns with --map COLUMN=JUDGE ({listed(columns)}).")
     if missing := [name for name in selection.judges if name not in columns]:
-        raise PlaceError(f"--map: there is no column {short(missing[0])} ({listed(columns)}).")
+        raise PlaceError(f"--map: found no column {short(missing[0])} ({listed(columns)}).")
 
 
 def _sample(row: Row, line: int) -> int:
     sample = row.get("sample")
     text = "0" if is_empty(sample) else key_text(sample) or ""
     if not (text.isascii() and text.isdecimal()):
-        raise PlaceError("sample is not a number. Number repeats from 0.", f"line {line}")
+        raise PlaceError("sample isn't a number. Number repeats from 0.", f"line {line}")
     return int(text)
 
 
 def label_entries(path: Path, _: Selection) -> Iterator[Entry]:
-    """Yield the labels of a file."""
+    """Yield the labels in a file."""
     check_size(path, LIMITS)
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
@@ -76,8 +76,8 @@ def label_entries(path: Path, _: Selection) -> Iterator[Entry]:
     judges = content if _is_nested(content) else {path.stem: content}
     if not judges or not all(map(_holds_labels, judges.values())):
         raise PlaceError(
-            "is not a log of inspect_ai, a result of promptfoo, or labels by item. Other JSON "
-            "that is read is a list of rows.",
+            "isn't an inspect_ai log, promptfoo results, or labels by item. Other supported "
+            "JSON is a list of rows.",
         )
     for judge, labels in judges.items():
         for number, (item, label) in enumerate(labels.items(), 1):

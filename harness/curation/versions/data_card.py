@@ -38,17 +38,17 @@ FORMATS = {
 }
 DESCRIPTIONS = {
     "id": "Identifier.",
-    "group": "Group of items that depend on each other, such as a document.",
-    "criterion": "What is rated about the item.",
-    "item": "The item that was rated.",
-    "rater": "Who rated it.",
+    "group": "Group of dependent items, such as a document.",
+    "criterion": "Rated property of the item.",
+    "item": "The rated item.",
+    "rater": "Name of the rater.",
     "elicitation": "Forced choice (also where empty) or response set.",
     "value": "An option key, a list of option keys, or CANNOT_ASSESS.",
-    "rated_at": "When it was rated.",
-    "form": "The form on which it was rated.",
+    "rated_at": "Time of the rating.",
+    "form": "Form used for the rating.",
     "instructions": "Version of the instructions.",
-    "shown": "Version of the item and the options as they were shown.",
-    "swapped": "Whether the two answers of a pair were shown in the other order.",
+    "shown": "Version of the item and the options as shown.",
+    "swapped": "Whether the two answers of a pair were shown in reverse order.",
     "comment": "Comment of the rater.",
     "flagged": "Whether the rater flagged the item.",
 }
@@ -82,19 +82,19 @@ MAX_NAMED = 20  # criteria, labels
 
 
 def croissant(task: Task, folder: Path) -> str:
-    """Return the metadata of a task's tables as JSON-LD.
+    """Return JSON-LD metadata for a task's tables.
 
     Parameters
     ----------
     task : Task
-        Loaded from its folder.
+        The task, loaded from its folder.
     folder : Path
-        Where the metadata will stand; files are named relative to it.
+        Folder for the metadata; file names are relative to it.
 
     Raises
     ------
     TaskError
-        If a table cannot be read.
+        If a table can't be read.
 
     References
     ----------
@@ -124,7 +124,7 @@ def sha256_of(path: Path) -> str:
 
 
 def _stated(task: Task) -> dict[str, str]:
-    """Return source, licence and instructions, as far as the task states them."""
+    """Return the stated values among source, licence and instructions."""
     address = ADDRESS.search(task.source)
     stated = {
         "license": task.licence,
@@ -175,7 +175,7 @@ CARD, CROISSANT = "card.md", "croissant.json"
 
 
 def data_card(task: Task) -> str:
-    """Render the data card of a task as Markdown; no text of an item stands in it."""
+    """Render a task's data card as Markdown, without any text of an item."""
     sections = {
         "Content": _content(task),
         **({"Answers": _answers(task)} if task.is_open else {"Options": _options(task)}),
@@ -248,7 +248,7 @@ def _options(task: Task) -> Iterator[str]:
 
 
 def _answers(task: Task) -> Iterator[str]:
-    """Describe the numbers or texts that raters gave."""
+    """Describe the numbers or texts from raters."""
     answers = [str(r.value) for r in task.ratings if r.value != CANNOT_ASSESS]
     rows: list[tuple[str, object]] = [("answers", len(answers)), ("distinct", len(set(answers)))]
     if task.scale == "continuous":
@@ -300,7 +300,7 @@ def _findings(task: Task) -> Iterator[str]:
 def _changes(task: Task) -> Iterator[str]:
     changes = read_changes(task.folder)
     if not changes:
-        yield "None is recorded."
+        yield "No changes are recorded."
         return
     yield from _table(
         ("when (UTC)", "what", "hash before", "hash after"),
@@ -308,7 +308,7 @@ def _changes(task: Task) -> Iterator[str]:
     )
     if changes[-1].after != task.content_hash:
         yield ""
-        yield f"The content was changed after that by other means: {task.content_hash[:12]}."
+        yield f"The content changed after that in unrecorded ways: {task.content_hash[:12]}."
 
 
 def _files(task: Task) -> Iterator[str]:
@@ -317,21 +317,21 @@ def _files(task: Task) -> Iterator[str]:
 
 
 def write_cards(task: Task, folder: Path | None = None) -> tuple[Path, Path]:
-    """Write ``card.md`` and ``croissant.json``, over earlier ones.
+    """Write ``card.md`` and ``croissant.json``, replacing earlier files.
 
     Parameters
     ----------
     folder : Path, optional
-        By default the folder of the task; it is made if need be.
+        Folder to write into, created if missing. Default: the task's folder.
 
     Raises
     ------
     TaskError
-        If it is the folder of a bundled task, or cannot be written.
+        If the folder is a bundled task's, or can't be written.
     """
     target = folder or task.folder
     if target.resolve().is_relative_to(bundled("datasets").resolve()):
-        raise TaskError(f"{target}: a bundled task is not written into. Give a folder with --to.")
+        raise TaskError(f"{target}: bundled tasks can't be changed. Pass a folder with --to.")
     texts = {target / CARD: data_card(task), target / CROISSANT: croissant(task, target)}
     with writing_to(target, TaskError):
         target.mkdir(parents=True, exist_ok=True)

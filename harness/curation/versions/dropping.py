@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Counts of what a version lacks, and of what it has."""
+    """Counts of removed and remaining parts of a version."""
 
     n_items_dropped: int
     n_ratings_dropped: int
@@ -38,16 +38,16 @@ class Dropped:
 def write_without(
     task: Task, folder: Path, *, items: Collection[str] = (), raters: Collection[str] = ()
 ) -> Dropped:
-    """Write a version of a task without some items and raters, nor items that nobody rated then.
+    """Write a version of a task without some items and raters, and unrated items.
 
-    Ids stay, ``verdicts.csv`` follows, and the changelog goes on.
+    Ids stay the same. ``verdicts.csv`` and the changelog are carried over.
 
     Parameters
     ----------
     folder : Path
         Must not exist yet.
     items, raters : collection of str
-        What is left out, all of the task.
+        Items and raters to leave out, all from the task.
 
     Raises
     ------

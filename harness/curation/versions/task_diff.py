@@ -44,7 +44,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionDecision:
-    """The decision with a version of a task.
+    """The decision for a version of a task.
 
     Attributes
     ----------
@@ -53,11 +53,11 @@ class VersionDecision:
     n_items : int
         Rated items.
     metric : str
-        The metric that ranks.
+        The ranking metric.
     values : dict of str to float or None
-        Its value per judge; None if it is NA.
+        The metric's value per judge; None if NA.
     verdicts : str
-        File of the verdicts.
+        File with the verdicts.
     """
 
     verdict: DecisionVerdict
@@ -70,20 +70,20 @@ class VersionDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDiff:
-    """What changed between two versions of a task.
+    """Changes between two versions of a task.
 
     Attributes
     ----------
     before_hash, after_hash : str
         Content hashes.
     items, options, fields : Changes
-        By id, by key, and by field of task.yaml, options aside.
+        Changes by id, by key, and by field of task.yaml except options.
     ratings : Changes
-        As "item rater elicitation"; labels that the task ignores included.
+        Named "item rater elicitation", including labels that the task ignores.
     recorded : tuple of Change
-        Lines of the later version's changelog that follow the earlier version.
+        Changelog lines of the later version since the earlier version.
     before, after : VersionDecision or None
-        None without verdicts.
+        The decisions; None without verdicts.
     """
 
     before_hash: str
@@ -107,15 +107,15 @@ def task_diff(
     before, after : Task
         The versions.
     verdicts : Path, optional
-        Verdicts of judges on the items of either; those on items that a version lacks are left out
-        of its decision. By default ``verdicts.csv`` of each version, or of the other.
+        Judges' verdicts on either version's items; those on items that a version lacks don't count
+        for its decision. Default: ``verdicts.csv`` of each version, or of the other.
     seed : int
-        Of the resampling.
+        Seed for resampling.
 
     Raises
     ------
     VerdictError
-        If the verdicts cannot be read, or name an item that neither version has.
+        If the verdicts can't be read, or name an item that neither version has.
     """
     verdicts_before = verdicts or verdicts_of(before) or verdicts_of(after)
     verdicts_after = verdicts or verdicts_of(after) or verdicts_of(before)
@@ -142,7 +142,7 @@ def _recorded(before: Task, after: Task) -> tuple[Change, ...]:
 
 
 def _content(task: Task) -> dict[str, Mapping[str, object]]:
-    """Return what is compared of a task, by name."""
+    """Return the parts of a task to compare, by name."""
     ratings = (*task.ratings, *task.ignored)
     fields = task.described()
     fields.pop("options", None)
@@ -155,7 +155,7 @@ def _content(task: Task) -> dict[str, Mapping[str, object]]:
 
 
 def _decision(task: Task, other: Task, verdicts: Path, seed: int) -> VersionDecision:
-    """Decide with a version; the items of the other are unrated in it, and so left out."""
+    """Decide with one version; the other's items are unrated in it, so they don't count."""
     foreign = tuple(item for item in other.items if item.id not in task.by_id)
     both = task.model_copy(update={"items": (*task.items, *foreign)})
     source = source_without(source_of_verdicts(both, verdicts, Validating(seed=seed)), set(), set())
@@ -172,7 +172,7 @@ def _decision(task: Task, other: Task, verdicts: Path, seed: int) -> VersionDeci
 
 
 def diff_text(diff: TaskDiff) -> str:
-    """Render what changed, and the decision with both versions."""
+    """Render the changes, and the decision for both versions."""
     if diff.before_hash == diff.after_hash:
         return f"The versions have the same content ({diff.after_hash[:12]})."
     parts = [f"{diff.before_hash[:12]} -> {diff.after_hash[:12]}"]
@@ -183,7 +183,7 @@ def diff_text(diff: TaskDiff) -> str:
         "task.yaml field": diff.fields,
     }
     lines = [line for noun, changes in groups.items() for line in _lines(noun, changes)]
-    parts.append("\n".join(lines) or "The order of items or ratings changed, and nothing else.")
+    parts.append("\n".join(lines) or "Only the order of items or ratings changed.")
     if diff.recorded:
         changes = [f"- {change.change}" for change in diff.recorded]
         parts.append(visible_lines("\n".join(["Recorded:", *changes])))
@@ -191,7 +191,7 @@ def diff_text(diff: TaskDiff) -> str:
         parts.append(_decisions(diff.before, diff.after))
         parts.append(_outcome(diff.before, diff.after))
     else:
-        parts.append("Decisions are not compared: no verdicts (--verdicts).")
+        parts.append("Without verdicts, decisions can't be compared. Pass --verdicts.")
     return "\n\n".join(parts)
 
 

@@ -1,7 +1,7 @@
 """Export of a task as one table that can be imported again unchanged.
 
-Beside the table stands ``TABLE.task.yaml``, which says what the options are; a table without it is
-read like any other. Images, prompts and similarities of the task stand in the folder
+Next to the table is ``TABLE.task.yaml``, which defines the options. A table without it is
+read like any other. Images, prompts and similarities of the task are in the folder
 ``TABLE.files``.
 """
 
@@ -52,7 +52,7 @@ class ExportSummary:
 def sidecar_of(path: Path) -> Path:
     """Return the path of an exported table's description.
 
-    Of a workbook that a spreadsheet saved of it, the one of the csv file counts.
+    For a workbook saved from the table, this is the csv file's description.
     """
     if path.suffix.lower() == ".xlsx":
         path = path.with_suffix(".csv")
@@ -60,12 +60,12 @@ def sidecar_of(path: Path) -> Path:
 
 
 def files_of(path: Path) -> Path:
-    """Return where the images and other files of an exported table stand."""
+    """Return the folder for an exported table's images and other files."""
     return path.with_name(path.name + FILES)
 
 
 def _file_names(task: TaskFields, items: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the files inside the folder of a task that its fields and items name."""
+    """Return the names of files in a task's folder that its fields and items mention."""
     images = [fields.get(task.image, "") for fields in items] if task.image else []
     names = (*images, *task.prompts.values(), task.similarity_file or "")
     return [name for name in dict.fromkeys(names) if name]
@@ -85,13 +85,13 @@ def export_task(task: Task, path: Path) -> ExportSummary:
     task : Task
         The task.
     path : Path
-        A csv or jsonl file that does not exist yet. In csv, cells that start with ``= + - @`` get
+        A csv or jsonl file that doesn't exist yet. In csv, cells that start with ``= + - @`` get
         an apostrophe, which the import removes.
 
     Raises
     ------
     TaskError
-        If the ending is another, or a file exists or cannot be written.
+        If the ending isn't .csv or .jsonl, or a file exists or can't be written.
     """
     if path.suffix.lower() not in ENDINGS:
         raise TaskError(f"{path}: a task is exported as .csv or .jsonl. Choose one of these.")
@@ -110,7 +110,7 @@ def export_task(task: Task, path: Path) -> ExportSummary:
 
 
 def _copy(source: Path, folder: Path, name: str) -> None:
-    """Copy a file to the same place in another folder; neither place is outside of it."""
+    """Copy a file to the same place in another folder; both must be inside their folders."""
     target = path_inside(folder, name, "file")
     target.parent.mkdir(parents=True, exist_ok=True)
     write_file(target, read_file(path_inside(source, name, "file")))
@@ -136,7 +136,7 @@ def _verdict_rows(task: Task) -> Iterator[dict[str, str]]:
 
 
 def _places(task: Task) -> dict[str, dict[str, str]]:
-    """Return the cells that say what each item is."""
+    """Return the cells that describe each item, by item."""
     return {
         item.id: {
             "item": item.id,
@@ -160,19 +160,19 @@ def _written(rows: Sequence[dict[str, str]], task: Task, path: Path) -> str:
 
 
 def import_exported(path: Path, folder: Path) -> ExportSummary:
-    """Make a task folder of a table that `export_task` wrote.
+    """Create a task folder from a table that `export_task` wrote.
 
     Parameters
     ----------
     path : Path
-        The table, its description beside it.
+        The table, next to its description.
     folder : Path
-        Must not exist yet. The task that is read back has the same `Task.content_hash`.
+        Must not exist yet. The resulting task has the same `Task.content_hash`.
 
     Raises
     ------
     TaskError
-        If the folder exists, or the table or its description is wrong.
+        If the folder exists, or the table or its description is invalid.
     """
     items: dict[int, JsonObject] = {}
     ratings: list[dict[str, str]] = []
@@ -182,10 +182,10 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
     for line, raw in source_rows(path, LIMITS, []):
         row = {name: undo(as_text(cell)) for name, cell in raw.items()}
         if missing := {"item", "item_number", "elicitation", "value"} - row.keys():
-            raise TaskError(f"{path}: column {min(missing)!r} is missing. Export the task anew.")
+            raise TaskError(f"{path}: column {min(missing)!r} is missing. Export the task again.")
         made |= row.keys() & set(PROVENANCE)
         if not row["item_number"].isdecimal():
-            raise TaskError(f"{path}: line {line}: item_number is not a number. Export it anew.")
+            raise TaskError(f"{path}: line {line}: item_number isn't a number. Export it again.")
         items.setdefault(int(row["item_number"]), _item(row))
         answers = verdicts if row.get("judge") else ratings
         answers.append({name: row.get(name, "") for name in (*VERDICT, "rater", *PROVENANCE)})

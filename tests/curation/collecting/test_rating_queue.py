@@ -289,5 +289,5 @@ def test_second_pairs_are_queued_before_first_ones():
 def test_pairs_of_sets_of_one_option_are_refused():
     """Nothing is learnt from them; the message says why."""
     task = pair_source(40, n_paired=0).task.model_copy(update={"response_sets": (("T",), ("N",))})
-    with pytest.raises(TaskError, match="no response set holds two options"):
+    with pytest.raises(TaskError, match="no response set has two options"):
         next_ratings(task, 20, quantity="pairs")

@@ -115,7 +115,7 @@ def test_scores_of_langfuse_from_blob_storage_and_the_api_are_read(tmp_path):
     (tmp_path / "made").rename(tmp_path / "blob")
     api, output = imported(tmp_path, str(tmp_path / "api.json"))
     assert [r.value for r in api.ratings] == [r.value for r in blob.ratings]
-    assert "export the traces, and give both" in " ".join(output.split())
+    assert "Export them, and pass both" in " ".join(output.split())
 
 
 def test_scores_that_came_by_the_api_are_asked_about(tmp_path):
@@ -133,7 +133,7 @@ def test_traces_of_langfuse_alone_name_nobody(tmp_path):
     rows = [trace(i) | {"helpful": ["yes", "no"]} for i in range(N)]
     path = saved(tmp_path / "traces.json", rows)
     done = invoke("curate", "import", str(path), "--as", str(tmp_path / "made"))
-    assert "Export the scores, too" in str(done.exception)
+    assert "Export the scores too" in str(done.exception)
 
 
 def test_what_is_no_rating_is_counted(tmp_path):
@@ -142,8 +142,8 @@ def test_what_is_no_rating_is_counted(tmp_path):
     rows += [score(1, traceId=None, sessionId="se-1", who="Ada")]
     _, output = imported(tmp_path, str(saved(tmp_path / "scores.json", rows)))
     said = " ".join(output.split())
-    assert "1 corrections of an output are left out" in said
-    assert "1 scores of a session or a run of a data set are left out" in said
+    assert "left out corrections of an output: 1" in said
+    assert "left out scores of a session or a run of a data set: 1" in said
 
 
 def test_several_scores_of_langfuse_are_criteria(tmp_path):
@@ -215,7 +215,7 @@ def test_traces_of_mlflow_become_a_task(tmp_path, name, make):
     assert Counter(r.rater for r in task.ratings) == dict.fromkeys(PEOPLE, N)
     assert [r.value for r in task.ratings] == [value_of(i, k) for i in range(N) for k in range(3)]
     assert f"1 judge, {N} verdicts" in output
-    assert f"{N} expectations are left out" in " ".join(output.split())
+    assert f"left out expectations: {N}" in " ".join(output.split())
     fields = task.by_id["tr-5"].fields
     assert fields["input"] == "May I return parcel 5?"
     assert fields["output"] == "Yes, parcel 5 can go back within 30 days."
@@ -226,7 +226,7 @@ def test_replaced_feedback_of_mlflow_is_left_out(tmp_path):
     rows = [as_row(i) for i in range(N)]
     rows[0]["assessments"].append(assessment(0, "Ada", "no", valid=False))
     _, output = imported(tmp_path, str(saved(tmp_path / "t.json", rows)))
-    assert "1 feedbacks that a later one replaces are left out" in " ".join(output.split())
+    assert "left out feedbacks that a later one replaces: 1" in " ".join(output.split())
 
 
 def test_a_judge_called_like_a_person_keeps_its_verdicts_apart(tmp_path):

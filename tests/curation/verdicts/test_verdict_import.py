@@ -357,21 +357,21 @@ def test_nothing_is_written_where_much_is_unmatched(tmp_path, task):
 @pytest.mark.parametrize(
     ("file", "fields", "message"),
     [
-        (("t.csv", "id,g\na,A\n"), {}, "name the columns of verdicts by --map"),
-        (("t.csv", "id,g\na,A\n"), {"judges": {"h": ""}}, "there is no column 'h'"),
-        (("t.csv", "doc,g\na,A\n"), {"judges": {"g": ""}}, "nothing is called 'item' or 'id'"),
-        (("t.json", {"eval": {"model": "m"}, "samples": None}), {}, "holds no samples"),
+        (("t.csv", "id,g\na,A\n"), {}, "name the verdict columns with --map"),
+        (("t.csv", "id,g\na,A\n"), {"judges": {"h": ""}}, "found no column 'h'"),
+        (("t.csv", "doc,g\na,A\n"), {"judges": {"g": ""}}, "found no column 'item' or 'id'"),
+        (("t.json", {"eval": {"model": "m"}, "samples": None}), {}, "has no samples"),
         (
             ("t.json", {"results": {"results": [{"vars": {}}]}}),
             {},
             "isn't a promptfoo results file",
         ),
-        (("t.json", {"rows": [{}]}), {}, "is not a log of inspect_ai.* or labels by item"),
-        (("t.json", {"eval": 1}), {}, "is not a log of inspect_ai .* a list of rows"),
+        (("t.json", {"rows": [{}]}), {}, "isn't an inspect_ai log.* or labels by item"),
+        (("t.json", {"eval": 1}), {}, "isn't an inspect_ai log .* a list of rows"),
         (("t.json", "{"), {}, "Write strict JSON"),
         (("t.json", {}), {}, "or labels by item"),
         (("t.eval", "no archive"), {}, "is damaged"),
-        (("t.jsonl", '{"custom_id": "a", "response": 3}\n'), {}, "is not a line of a batch"),
+        (("t.jsonl", '{"custom_id": "a", "response": 3}\n'), {}, "isn't a line from a batch"),
         (
             ("t.jsonl", {"custom_id": "a", "response": None}),
             {"item_id": "rate"},

@@ -41,11 +41,11 @@ def test_card_counts_ratings_and_lists_changes(tmp_path):
     assert "| A | Toxic | yes | 12 | 16 |" in card
     assert r"Instructions: Read \*twice\*." in card
     assert "| made by hand | new |" in card
-    assert "changed after that by other means" not in card
+    assert "changed after that in unrecorded ways" not in card
     assert "- wide intervals: " in card
     assert "comment number" not in card
     (folder / "task.yaml").write_text(yaml + "tau: 0.6\n", encoding="utf-8")
-    assert "changed after that by other means" in data_card(load_task(folder))
+    assert "changed after that in unrecorded ways" in data_card(load_task(folder))
 
 
 def test_names_are_no_markup(tmp_path):

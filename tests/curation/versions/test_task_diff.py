@@ -81,7 +81,7 @@ def test_recorded_changes_and_the_outcome_are_named(tmp_path):
     record_change(after, "one item left out", before=first)
     shown = invoke("curate", "diff", before, after).output
     assert "- one item left out" in shown
-    assert "Decisions are not compared: no verdicts (--verdicts)." in shown
+    assert "Without verdicts, decisions can't be compared. Pass --verdicts." in shown
     lines = [f"i{i},{judge},{'A' if i % 4 else 'B'}" for judge in "xy" for i in range(12)]
     (before / "verdicts.csv").write_text("\n".join(["item,judge,value", *lines]), encoding="utf-8")
     shown = invoke("curate", "diff", before, after)
