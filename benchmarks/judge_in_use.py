@@ -169,9 +169,9 @@ TABLE = Table(
 The table has the share of schedules of 100 rounds in which the judge in use is significantly
 worse than a constant answer, or worse than a human rater by more than 5% of the range. Each
 comparison has half of alpha. `--fail-on decision` fails only if the judge has also changed
-significantly. Each schedule has new items with three raters each. An unchanged judge is only
-just good enough over all items, but not necessarily on the schedule's items. A reply's score
-is the share of raters who give the same answer.
+significantly. Each schedule has new items with three raters each. An unchanged judge is exactly
+as good as required over all items, so it can be worse on the items of one schedule. A reply's
+score is the share of raters who give the same answer.
 
 | judge | compared with | worse | by the second round | by the fourth | ever | schedules |
 | --- | --- | --- | --: | --: | --: | --: |
