@@ -9,7 +9,7 @@ from harness.options.declaration import Options, Repeated, option
 
 
 class PageOptions(Options):
-    """Who rates what, in which form, on a page at which port."""
+    """Rater, form, questions and port of the page."""
 
     rater: str = option(..., "Name of the rater.")
     asked_form: Elicitation = option(
@@ -27,14 +27,14 @@ class PageOptions(Options):
 
 
 class CollectedRaters(Options):
-    """Whose ratings are taken."""
+    """Raters whose ratings to take."""
 
     only_rater: str | None = option(None, "Take only the ratings of this rater.", flag="--rater")
     without: Repeated = option((), "A rater to leave out; repeatable.")
 
 
 class MergeOptions(CollectedRaters):
-    """Which ratings are added to a task."""
+    """Ratings to add to a task."""
 
     outdated: bool = option(
         False, "Also add ratings of earlier versions of the item's text or options."

@@ -1,4 +1,4 @@
-"""The page on which items are rated, and its requests."""
+"""The local rating page, and handlers for its requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class AnswerFields(Struct, frozen=True, forbid_unknown_fields=True):
-    """Answer to a question; null where it is skipped."""
+    """Answer to a question; null if skipped."""
 
     item: str
     elicitation: str
@@ -31,7 +31,7 @@ class AnswerFields(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AnswerRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of a request that answers or skips the questions of a screen."""
+    """Request body that answers or skips a screen's questions."""
 
     answers: tuple[AnswerFields, ...]
     comment: str = ""
@@ -50,7 +50,7 @@ class RatingPage:
         }
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
-        """Add what the page asks for."""
+        """Add the page's routes."""
         for path in self._files:
             router.add_get(path, self._send_file)
         router.add_get("/question", self._question)
@@ -73,7 +73,7 @@ class RatingPage:
         return self._view()
 
     async def _image(self, request: web.Request) -> web.Response:
-        """Send the image of the item that is asked about."""
+        """Send the current item's image."""
         from aiohttp import web  # noqa: PLC0415 -- costs 100 ms; only when the page is served
 
         screen = self._session.current()
@@ -99,7 +99,7 @@ class RatingPage:
     async def _kept(
         self, request: web.Request, keep: Callable[[AnswerRequest], None]
     ) -> web.Response:
-        """Read the body of a request, keep what it says, and send the next screen."""
+        """Save a request's content, and send the next screen."""
         if request.content_type != "application/json":
             return self._view("The answer could not be read.", 415)
         try:
@@ -132,7 +132,7 @@ def _file(name: str) -> str:
 
 
 def page_html(session: RatingSession) -> str:
-    """Return the page without a question, which its script fetches; every text is escaped."""
+    """Return the page without a question, which its script fetches, with all texts escaped."""
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 -- only for the page
 
     environment = Environment(
@@ -159,9 +159,9 @@ async def serve(
     session : RatingSession
         Questions and answers.
     port : int
-        Where to listen on loopback; 0 for any free port.
+        Port on loopback; 0 for any free port.
     announce : callable
-        Gets the address to open.
+        Receives the address to open.
 
     Raises
     ------

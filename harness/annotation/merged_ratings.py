@@ -1,4 +1,4 @@
-"""Ratings of the logs as a table, and added to the ratings of a task."""
+"""Ratings from the logs, as a table or added to a task's ratings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ YES = "yes"
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Answers of a rater, and where they stand."""
+    """A rater's answers, and their location."""
 
     where: str
     logged: LoggedAnswers
@@ -53,26 +53,26 @@ class Collected:
 
 @dataclass(slots=True)
 class Merged:
-    """What is exported or merged.
+    """Result of an export or merge.
 
     Attributes
     ----------
     path : Path
-        The table that is written.
+        The written table.
     rows : list of dict
         New ratings.
     n_present : int
-        Ratings that the task has already.
+        Number of ratings that the task already has.
     n_foreign : int
-        Ratings of items that the task no longer has; left out.
+        Number of ratings left out because the task no longer has the item.
     outdated : tuple of str
-        Items whose text or options were others when they were rated.
+        Items whose text or options have changed since they were rated.
     skips : list of dict
         Questions that raters skipped.
     n_damaged : int
-        Damaged lines of the logs; left out.
+        Number of damaged log lines, which are left out.
     n_unrated : int
-        Items of the task that have no rating yet.
+        Number of the task's items without a rating.
     """
 
     path: Path
@@ -97,7 +97,7 @@ class Merged:
 
     @property
     def n_comments(self) -> int:
-        """Number of new ratings and skips with a comment."""
+        """Number of new ratings and skips that have a comment."""
         return sum(bool(row.get("comment")) for row in (*self.rows, *self.skips))
 
     @property
@@ -107,7 +107,7 @@ class Merged:
 
 
 def export_ratings(task: Task, path: Path, collected: Sequence[Collected]) -> Merged:
-    """Write the ratings of the logs as a table with their provenance, for its owner's eyes alone.
+    """Write the logs' ratings as a table with provenance, readable only by its owner.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ def export_ratings(task: Task, path: Path, collected: Sequence[Collected]) -> Me
 def merge_ratings(
     task: Task, collected: Sequence[Collected], *, source: str, keep_outdated: bool = False
 ) -> Merged:
-    """Add ratings to the ratings of a task, with their provenance, each once.
+    """Add ratings with their provenance to a task's ratings, each once.
 
-    Ratings that the task has already are left as they are; a second merge adds nothing. Skipped
+    Ratings that the task already has stay unchanged, so a second merge adds nothing. Skipped
     questions are listed in ``skipped.csv``.
 
     Parameters
@@ -147,9 +147,9 @@ def merge_ratings(
     collected : sequence of Collected
         The answers of each rater.
     source : str
-        Where they come from, for the changelog.
+        Origin of the ratings, for the changelog.
     keep_outdated : bool
-        Whether ratings of items whose text or options were others are added, too.
+        Whether to also add ratings of items whose text or options have changed since.
 
     Raises
     ------
@@ -178,14 +178,14 @@ def collected_logs(
     Parameters
     ----------
     rater : str, optional
-        A rater, in place of all.
+        The only rater to read. Default: all raters.
     without : collection of str
-        Raters who are left out.
+        Raters to leave out.
 
     Raises
     ------
     TaskError
-        If a log cannot be read, or a rater to leave out has none.
+        If a log can't be read, or a rater to leave out has no log.
     """
     paths = [log_path(task, rater)] if rater else log_paths(task)
     collected = [Collected(str(path), read_answers(path, task)) for path in paths]
@@ -204,7 +204,7 @@ def _merged(
     *,
     keep_outdated: bool,
 ) -> Merged:
-    """Collect the ratings that are not present."""
+    """Collect the ratings that the task doesn't have yet."""
     merged = Merged(path)
     outdated: dict[str, None] = {}
     for one in collected:
@@ -238,7 +238,7 @@ def _places(collected: Sequence[Collected], task: Task) -> str:
 
 
 def is_outdated(answer: Answer, task: Task) -> bool:
-    """Return whether the item or the options were others when the item was rated."""
+    """Return whether the item or the options have changed since the item was rated."""
     return bool(answer.shown) and answer.shown != shown_version(task, task.by_id[answer.item])
 
 
@@ -249,7 +249,7 @@ def _skip(answer: Answer, rater: str) -> dict[str, str]:
 
 
 def _write_skips(path: Path, merged: Merged) -> None:
-    """List skips beside those of earlier merges, each question of a rater once."""
+    """List skips along with earlier merges' skips, each question of a rater once."""
     if not merged.skips:
         return
     before = [row for _, row in read_rows(path)] if path.exists() else []

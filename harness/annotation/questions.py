@@ -43,13 +43,13 @@ class Step:
     Attributes
     ----------
     item : Item
-        What is rated.
+        The rated item.
     elicitation : str
         ``forced_choice`` or ``response_set``.
     form : str
         The form of the item: ``paired`` has two steps.
     expected : str
-        The right answer of an attention check; "" for a rating.
+        The right answer to an attention check; "" for a rating.
     """
 
     item: Item
@@ -65,16 +65,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What a rater is asked at once: one question about each criterion of an output.
+    """Questions that a rater answers at once: one about each criterion of an output.
 
     Attributes
     ----------
     steps : tuple of Step
-        Of the same elicitation, in the order of the items.
+        Questions with the same elicitation, in the order of the items.
     output : int
-        Number of the output that is rated, from 1, in the rater's order.
+        Number of the rated output, from 1, in the rater's order.
     swapped : bool
-        Whether the two answers of a pairwise item are shown in the other order.
+        Whether the two answers of a pairwise item are shown in reverse order.
     """
 
     steps: tuple[Step, ...]
@@ -83,17 +83,17 @@ class Screen:
 
     @property
     def item(self) -> Item:
-        """The first item: all show the same texts."""
+        """The first item; all items show the same texts."""
         return self.steps[0].item
 
     @property
     def elicitation(self) -> HumanElicitation:
-        """The question that is asked about each criterion."""
+        """The elicitation of each criterion's question."""
         return self.steps[0].elicitation
 
     @property
     def form(self) -> JudgeElicitation:
-        """The form of the items."""
+        """The form of all items on the screen."""
         return self.steps[0].form
 
 
@@ -106,38 +106,38 @@ def make_screens(
     checks: Path | None = None,
     seed: int = 0,
 ) -> tuple[Screen, ...]:
-    """Return what a rater is asked, in an order that depends on rater and seed alone.
+    """Return a rater's screens, in an order that depends only on rater and seed.
 
-    Where pairs are asked, items of which another rater gave the only pair come first.
+    If the form is pairs, items with exactly one pair, from another rater, come first.
 
-    Items that show the same texts under different criteria stand on one screen. The two answers of
-    a pairwise item are shown in an order that is drawn, too.
+    Items that show the same texts under different criteria are on one screen. The two answers of
+    a pairwise item are also shown in a random order.
 
     Parameters
     ----------
     task : Task
-        The task; its items need no ratings.
+        The task. Its items don't need ratings.
     rater : str
         Name of the rater.
     form : str
-        Form in which items are rated where the queue does not say.
+        Form for items without one in the queue.
     queue : Path, optional
         Table with the columns ``item`` and, optionally, ``elicitation`` and ``raters``; without it,
-        all items. A row that names raters is asked of them alone. Other columns are ignored.
+        all items. A row with raters is only for those raters. Other columns are ignored.
     checks : Path, optional
-        Table of attention checks: ``id``, the fields that raters are shown, and ``answer``.
+        Table of attention checks: ``id``, the fields that raters see, and ``answer``.
     seed : int
-        Of the order.
+        Seed for the order.
 
     Returns
     -------
     tuple of Screen
-        Without those that the rater answered in the task's ratings.
+        The screens, except those that the rater already answered in the task's ratings.
 
     Raises
     ------
     TaskError
-        If the queue or the checks do not fit the task, an item has no text, or nothing is left.
+        If the queue or the checks don't fit the task, an item has no text, or nothing is left.
     """
     forms = _of_rater(queue, task, rater, form) if queue else dict.fromkeys(task.by_id, form)
     for wanted in set(forms.values()):
@@ -152,14 +152,14 @@ def make_screens(
     if not steps:
         raise TaskError(f"task {task.name}: {rater} has rated all of these items. Nothing is left.")
     for step in steps:
-        task.text_of(step.item)  # raises where there is none
+        task.text_of(step.item)  # raises if there is none
     steps += _read_checks(checks, task) if checks else ()
 
     return tuple(_on_screens(task, steps, f"{seed}\0{rater}\0", _with_one_pair(task)))
 
 
 def _with_one_pair(task: Task) -> set[str]:
-    """Return the items of which one rater gave both a choice and a response set."""
+    """Return the items with exactly one rater's pair of a choice and a response set."""
     asked = ASKED_ON["paired"]
     answered = Counter((r.item, r.rater) for r in task.ratings if r.elicitation in asked)
     n_pairs = Counter(item for (item, _), n in answered.items() if n == len(asked))
@@ -169,9 +169,9 @@ def _with_one_pair(task: Task) -> set[str]:
 def _on_screens(
     task: Task, steps: Sequence[Step], seed: str, once_paired: set[str]
 ) -> Iterator[Screen]:
-    """Yield the screens of each output after each other, outputs in a drawn order.
+    """Yield each output's screens together, with outputs in a random order.
 
-    Items with one pair come first where a pair is asked: a second one shows how sets spread.
+    Items with one pair come first if the form is pairs: a second one shows how much sets vary.
     """
     outputs: dict[object, list[Step]] = {}
     for step in steps:
@@ -195,7 +195,7 @@ def _on_screens(
 
 
 def output_of(task: Task, item: Item) -> object:
-    """Return what items with other criteria and the same texts have in common."""
+    """Return a value shared by items with the same texts under different criteria."""
     if item.criterion is None:
         return item.id
     image = item.fields.get(task.image) if task.image else None
@@ -203,7 +203,7 @@ def output_of(task: Task, item: Item) -> object:
 
 
 def check_form(form: JudgeElicitation, task: Task) -> None:
-    """Refuse a form that the task does not have; `TaskError` with what to do."""
+    """Reject a form that the task doesn't have; the `TaskError` says what to do."""
     if task.is_open and form != "forced_choice":
         raise TaskError(
             f"task {task.name}: a {task.scale} scale has no options, so there is no {form}. "
@@ -219,7 +219,7 @@ def check_form(form: JudgeElicitation, task: Task) -> None:
 def _of_rater(
     path: Path, task: Task, rater: str, form: JudgeElicitation
 ) -> dict[str, JudgeElicitation]:
-    """Read the form of each item that a queue asks a rater about."""
+    """Read the form of each item that a queue assigns to a rater."""
     rows = read_queue(path, task, form)
     forms = {item: asked for item, (asked, named) in rows.items() if not named or rater in named}
     if not forms:
@@ -231,12 +231,12 @@ def _of_rater(
 def read_queue(
     path: Path, task: Task, form: JudgeElicitation
 ) -> dict[str, tuple[JudgeElicitation, tuple[str, ...]]]:
-    """Read the form and the raters of each item; one that is queued in two forms is paired.
+    """Read each item's form and raters; an item queued in two forms becomes paired.
 
     Raises
     ------
     TaskError
-        If an item or a form is not of the task; the message names the line.
+        If an item or a form isn't the task's. The message names the line.
     """
     rows: dict[str, tuple[JudgeElicitation, tuple[str, ...]]] = {}
     for line, row in read_rows(path, required=("item",)):
@@ -258,7 +258,7 @@ def read_queue(
 
 
 def _named_raters(cell: object) -> list[str]:
-    """Read a list, a JSON array or names that commas separate; a blank names nobody."""
+    """Read a list, a JSON array or names separated by commas; a blank names nobody."""
     if isinstance(cell, list):
         return [as_text(name) for name in cell]
     text = as_text(cell).strip()
@@ -285,19 +285,19 @@ def _read_checks(path: Path, task: Task) -> Iterator[Step]:
             )
         ids.add(check_id)
         item = Item(check_id, {name: as_text(value) for name, value in row.items()})
-        task.text_of(item)  # raises where there is none
+        task.text_of(item)  # raises if there is none
         yield Step(item, "forced_choice", "forced_choice", expected)
 
 
 def instructions_version(task: Task) -> str:
-    """Return the start of the SHA-256 of what raters are told: instructions, options, questions."""
+    """Return a SHA-256 prefix of the instructions, options and questions that raters see."""
     names = {"property", "instructions", "options", "response_sets", "abstain"}
     questions = {task.scale: OPEN_QUESTIONS[task.scale]} if task.is_open else QUESTIONS
     return _version({**{name: task.described()[name] for name in names}, "questions": questions})
 
 
 def shown_version(task: Task, item: Item) -> str:
-    """Return the start of the SHA-256 of an item as raters see it, and of its options."""
+    """Return a SHA-256 prefix of an item as raters see it, and of its options."""
     image = task.images.get(item.id)
     names = ("scale", "options", "response_sets", "bounds", "abstain")
     described = task.described()
@@ -333,7 +333,7 @@ def checked_value(
 def _request(
     task: Task, elicitation: HumanElicitation, value: str | Sequence[str], reason: str
 ) -> str:
-    """Say to a rater what is asked for instead."""
+    """Return a request for a valid answer, for the rater."""
     if value == CANNOT_ASSESS:
         return "This task does not allow leaving an item without an answer."
     if task.scale == "text":

@@ -1,8 +1,8 @@
 """Append-only log of a rater's answers, written before the next question is shown.
 
 The first line names task and rater. Each later line is an answer, a skip, or the withdrawal of an
-earlier one (its value is null); the last line on an item and elicitation holds. Lines end with a
-checksum as those of the verdict log do.
+earlier one (its value is null). The last line for an item and elicitation counts. Lines end with a
+checksum, as in the verdict log.
 """
 
 from __future__ import annotations
@@ -47,33 +47,33 @@ class LogHeader(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An answer of a rater.
+    """A rater's answer.
 
     Attributes
     ----------
     item, elicitation : str
-        What was asked.
+        The answered question.
     value : str, tuple of str or None
-        An option key, a response set, or CANNOT_ASSESS; None withdraws the answer before.
+        An option key, a response set, or CANNOT_ASSESS; None withdraws the previous answer.
     rated_at : str
         Time in UTC, ISO 8601.
     form : str
-        Form in which the item was rated: ``paired`` where both elicitations followed each other.
+        Form in which the item was rated: ``paired`` if both elicitations followed each other.
     instructions : str
-        Version of the instructions shown: the start of a hash of them.
+        Version of the instructions shown: a prefix of their hash.
     is_check : bool
         Whether it answers an attention check, which is not a rating.
     shown : str
-        Version of the item and the options as they were shown; "" if it is not known.
+        Version of the item and the options as shown; "" if unknown.
     swapped : bool
-        Whether the two answers of a pairwise item were shown in the other order; the value is in
+        Whether the two answers of a pairwise item were shown in reverse order; the value is in
         the terms of the item.
     comment : str
-        Of the rater.
+        The rater's comment.
     flagged : bool
         Whether the rater flagged the item.
     skipped : bool
-        Whether the rater skipped the question; its value is None, and the skip holds.
+        Whether the rater skipped the question. The value is then None, and the skip counts.
     """
 
     item: str
@@ -100,7 +100,7 @@ class LoggedAnswers:
     """Contents of a rater's log."""
 
     rater: str
-    answers: dict[StepKey, Answer] = field(default_factory=dict)  # those that hold, latest last
+    answers: dict[StepKey, Answer] = field(default_factory=dict)  # current answers, latest last
     n_damaged: int = 0  # lines set aside because their checksum fails
 
     def add(self, answer: Answer) -> None:
@@ -116,12 +116,12 @@ def log_path(task: Task, rater: str) -> Path:
 
 
 def log_paths(task: Task) -> list[Path]:
-    """List the logs of a task, in the order of their names."""
+    """List a task's logs, ordered by name."""
     return sorted(path_inside(task.folder, FOLDER, "annotations").glob("*.jsonl"))
 
 
 def read_answers(path: Path, task: Task) -> LoggedAnswers:
-    """Read a log; damaged lines are counted, and a torn last line is left out."""
+    """Read a log. Damaged lines are counted, and an incomplete last line is ignored."""
     try:
         with reader(path) as file:
             lines = [line for line in bounded_lines(file) if line.endswith(b"\n")]
@@ -133,7 +133,7 @@ def read_answers(path: Path, task: Task) -> LoggedAnswers:
 
 
 def _check_rater(logged: str, rater: str, path: Path) -> None:
-    """Refuse the log of another rater, as where file names ignore case."""
+    """Reject another rater's log, as can happen if file names ignore case."""
     if logged != rater:
         raise TaskError(f"{path}: these are ratings of {logged!r}, not of {rater!r}.")
 
@@ -172,18 +172,18 @@ def _header(line: bytes, path: Path) -> LogHeader:
 
 
 class RatingLog(ChecksummedLog):
-    """The open log of a rater, and what it holds; only one process can have it open."""
+    """A rater's open log and its contents; only one process can have it open."""
 
     logged: LoggedAnswers
 
     @classmethod
     def open(cls, task: Task, rater: str) -> Self:
-        """Open or create the log of a rater, lock it, cut off a torn last line and read it.
+        """Open or create a rater's log, lock it, cut off an incomplete last line and read it.
 
         Raises
         ------
         TaskError
-            If another process has it open, it is of another rater or task, or it cannot be
+            If another process has it open, it belongs to another rater or task, or it can't be
             written.
         """
         path = log_path(task, rater)
@@ -207,18 +207,18 @@ class RatingLog(ChecksummedLog):
         return log
 
     def add(self, answer: Answer) -> None:
-        """Write an answer; it survives a power failure once this returns.
+        """Write an answer, which survives a power failure once this returns.
 
         Raises
         ------
         TaskError
-            If it could not be written; earlier answers are kept.
+            If it can't be written; earlier answers are kept.
         """
         self.append([answer])
         self.logged.add(answer)
 
     def unwritable(self, error: OSError) -> TaskError:
-        """Say that earlier ratings are kept."""
+        """Return an error that says that earlier ratings are safe."""
         return TaskError(
             f"{self.path}: cannot be written ({error.strerror}). Free some space. "
             "Earlier ratings are safe."

@@ -36,11 +36,11 @@ MARKS = re.compile("([\t\u061c\u200e\u200f])")
 
 
 class OutdatedQuestionError(ValueError):
-    """An answer to questions that are not the current ones, as from a second window."""
+    """An answer to questions other than the current ones, such as from a second window."""
 
 
 class TextView(TypedDict):
-    """A text of an item; ``is_side`` where it is one of the two answers of a pair."""
+    """A text of an item; ``is_side`` if it is one of a pair's two answers."""
 
     name: str
     text: str
@@ -48,7 +48,7 @@ class TextView(TypedDict):
 
 
 class OptionView(TypedDict):
-    """An option that may be chosen."""
+    """An option to choose from."""
 
     key: str
     label: str
@@ -56,7 +56,7 @@ class OptionView(TypedDict):
 
 
 class QuestionView(TypedDict):
-    """A question, and its answer so far."""
+    """A question with its answer so far."""
 
     item: str
     elicitation: HumanElicitation
@@ -66,7 +66,7 @@ class QuestionView(TypedDict):
 
 
 class ScreenView(TypedDict):
-    """What the page asks at once, see `Screen`."""
+    """Everything that the page asks at once, see `Screen`."""
 
     number: int
     n_outputs: int
@@ -86,7 +86,7 @@ class ScreenView(TypedDict):
 
 
 class View(TypedDict):
-    """What the page shows; ``screen`` is None once everything is rated."""
+    """Everything that the page shows; ``screen`` is None once all items are rated."""
 
     n_items: int
     n_complete: int
@@ -96,16 +96,16 @@ class View(TypedDict):
 
 
 class RatingSession:
-    """The screens of a rater, and the log of the answers.
+    """A rater's screens, and the log of the answers.
 
     Parameters
     ----------
     task : Task
-        What is rated.
+        The rated task.
     screens : tuple of Screen
         The questions, in order; the first without an answer is shown first.
     log : RatingLog
-        Of the rater, open; gets each answer.
+        The rater's open log, which receives each answer.
     """
 
     def __init__(self, task: Task, screens: tuple[Screen, ...], log: RatingLog) -> None:
@@ -125,7 +125,7 @@ class RatingSession:
 
     @property
     def n_items(self) -> int:
-        """Number of items, attention checks included."""
+        """Number of items, including attention checks."""
         return len({step.item.id for step in self._steps.values()})
 
     @property
@@ -142,14 +142,14 @@ class RatingSession:
         return {item for item, asked in self._steps if matches(self._answers.get((item, asked)))}
 
     def checks(self) -> tuple[int, int]:
-        """Return how many attention checks were answered as expected, and how many answered."""
+        """Return the numbers of correctly answered and of answered attention checks."""
         steps = [step for step in self._steps.values() if step.expected]
         pairs = [(self._answers.get(step.key), step.expected) for step in steps]
         answered = [(answer.value, expected) for answer, expected in pairs if answer]
         return sum(value == expected for value, expected in answered), len(answered)
 
     def current(self) -> Screen | None:
-        """Return the screen that is shown; None if all are answered."""
+        """Return the current screen; None if all are answered."""
         return self.screens[self._place] if self._place < len(self.screens) else None
 
     def answer(
@@ -161,16 +161,16 @@ class RatingSession:
     ) -> None:
         """Log the answers to the questions of the current screen.
 
-        A choice that a changed set no longer holds is withdrawn, and asked again.
+        A choice that a changed set no longer contains is withdrawn, and asked for again.
 
         Raises
         ------
         OutdatedQuestionError
-            If other questions are shown.
+            If the current screen has other questions.
         ValueError
-            If a value is not an answer to its question; the message is for the rater.
+            If a value isn't an answer to its question. The message is for the rater.
         TaskError
-            If it cannot be written.
+            If an answer can't be written.
         """
         screen = self._shown(values)
         was_open = self._is_open(screen)
@@ -182,14 +182,14 @@ class RatingSession:
         self._place = self._next_open(self._place + 1) if was_open else self._place + 1
 
     def _shown(self, keys: Mapping[QuestionKey, object]) -> Screen:
-        """Return the current screen; an error if the keys are not those of its questions."""
+        """Return the current screen; raise an error if the keys aren't its questions'."""
         screen = self.current()
         if screen is None or {step.key for step in screen.steps} != keys.keys():
             raise OutdatedQuestionError("These questions were answered already.")
         return screen
 
     def _checked(self, step: Step, screen: Screen, value: str | Sequence[str]) -> AnswerValue:
-        """Return a value in the terms of the item."""
+        """Return a value in the item's terms."""
         checked = checked_value(self.task, step.elicitation, self._swapped(value, screen))
         members = self._endorsed(step)
         if members and checked not in (*members, CANNOT_ASSESS):
@@ -197,7 +197,7 @@ class RatingSession:
         return checked
 
     def _swapped(self, value: str | Sequence[str], screen: Screen) -> str | list[str]:
-        """Return an answer in the order of the item for one in the order shown, or back."""
+        """Convert an answer from the order shown to the item's order, or back."""
         pairwise = self.task.pairwise if screen.swapped else None
         if isinstance(value, str):
             return pairwise.swapped_key(value) if pairwise else value
@@ -213,7 +213,7 @@ class RatingSession:
             self._append(choice, screen, None)
 
     def _endorsed(self, step: Step) -> tuple[str, ...]:
-        """Return the set from which a choice is made; empty where none was given before."""
+        """Return the set to choose from; empty if there is none yet."""
         if step.form != "paired" or step.elicitation != "forced_choice":
             return ()
         answer = self._answers.get((step.item.id, "response_set"))
@@ -223,7 +223,7 @@ class RatingSession:
     def skip(
         self, keys: Mapping[QuestionKey, object], *, comment: str = "", flagged: bool = False
     ) -> None:
-        """Log that the output is skipped: all of its questions, which are not asked again.
+        """Log all of the output's questions as skipped, so that they don't come up again.
 
         Raises
         ------
@@ -238,11 +238,11 @@ class RatingSession:
         self._place = self._next_open(self._place + 1)
 
     def back(self) -> None:
-        """Show the screen before, with its answers; nothing is withdrawn."""
+        """Show the previous screen with its answers, without withdrawing any."""
         self._place = max(self._place - 1, 0)
 
     def forward(self) -> None:
-        """Show the screen after, if the current one is answered."""
+        """Show the next screen, if the current one is answered."""
         screen = self.current()
         if screen is not None and not self._is_open(screen):
             self._place += 1
@@ -260,7 +260,7 @@ class RatingSession:
         return any(answer is not None and answer.skipped for answer in answers)
 
     def _next_open(self, start: int) -> int:
-        """Return the place of the first open screen from a place on, else of any, else the end."""
+        """Return the index of the next open screen, wrapping around, or of the end."""
         n = len(self.screens)
         places = (*range(start, n), *range(min(start, n)))
         return next((i for i in places if self._is_open(self.screens[i])), n)
@@ -296,7 +296,7 @@ class RatingSession:
         self._log.add(answer)
 
     def view(self) -> View:
-        """Return what the page shows, as JSON values; control characters are pictures."""
+        """Return the page's content as JSON values, with pictures for control characters."""
         screen = self.current()
         return {
             "n_items": self.n_items,
@@ -334,14 +334,14 @@ class RatingSession:
         return bool(self._endorsed(step)) and (step.item.id, "response_set") in self._steps
 
     def _remarks(self, screen: Screen) -> tuple[str, bool]:
-        """Return comment and flag of the screen, or of the earlier one on the same output."""
+        """Return the comment and flag of the screen, or of the same output's earlier screen."""
         same = [other for other in self.screens if other.output == screen.output]
         answers = [self._answers.get(step.key) for s in (screen, *same) for step in s.steps]
         given = next((answer for answer in answers if answer), None)
         return (given.comment, given.flagged) if given else ("", False)
 
     def _texts(self, screen: Screen) -> list[TextView]:
-        """Return the texts shown; the two answers of a pair under the labels that prefer them."""
+        """Return the texts shown; a pair's two answers have the labels that prefer them."""
         task, fields = self.task, screen.item.fields
         pairwise = task.pairwise
         sides: tuple[str, ...] = pairwise.answers if pairwise else ()
@@ -385,10 +385,10 @@ class RatingSession:
 
 
 def shown_text(text: str) -> str:
-    """Return a text with pictures for its control characters, but with line breaks and tabs.
+    """Return a text with pictures for control characters, except line breaks and tabs.
 
-    Marks of direction stay: right-to-left texts need them, and a text is isolated from the page
-    around it. Characters that override the direction do not.
+    Direction marks stay, because right-to-left texts need them, and each text is isolated from the
+    page around it. Characters that override the direction are replaced.
     """
     parts = MARKS.split(text.replace("\r\n", "\n"))
     return "".join(part if MARKS.fullmatch(part) else visible_lines(part) for part in parts)

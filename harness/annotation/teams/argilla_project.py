@@ -1,4 +1,4 @@
-"""Datasets of Argilla: settings, records, and the records that come back (version 2)."""
+"""Argilla datasets: settings, records, and the records that come back (version 2)."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from harness.tasks import Task
     from harness.tasks.item import HumanElicitation
 
-SCREEN = "harness"  # metadata: what a record says of itself, as JSON
+SCREEN = "harness"  # metadata: a record's description, as JSON
 DISCARDED, DRAFT = "discarded", "draft"
 
 
 def project_files(task: Task, screens: Sequence[TeamScreen]) -> dict[str, bytes]:
-    """Return the settings and the records of screens of the same form."""
+    """Return the settings and records for screens with the same form."""
     records = [_record(task, screen) for screen in screens]
     encode = msgspec.json.encode
     return {"settings.json": encode(settings(task, screens)), "records.json": encode(records)}
 
 
 def settings(task: Task, screens: Sequence[TeamScreen]) -> JsonObject:
-    """Return the settings of a dataset, as ``argilla.Settings.to_json`` writes them.
+    """Return a dataset's settings, as ``argilla.Settings.to_json`` writes them.
 
     Parameters
     ----------
     screens : sequence of TeamScreen
-        Of the same form and criteria; the first says which there are.
+        Screens with the same form and criteria, which are read from the first.
     """
     first = screens[0]
     heads = [head for head, _ in headed_texts(task, first)]
@@ -80,7 +80,7 @@ def settings(task: Task, screens: Sequence[TeamScreen]) -> JsonObject:
 
 
 def _has_own_criteria(screen: TeamScreen) -> bool:
-    """Return whether each record has a criterion of its own, in place of a question for each."""
+    """Return whether each record has one criterion, instead of a question for each criterion."""
     return len(screen.items) == 1 and screen.item.criterion is not None
 
 
@@ -144,19 +144,19 @@ class _Record(Struct, frozen=True):
 
 
 def is_export(content: bytes) -> bool:
-    """Return whether a file holds records of a dataset that was written here."""
+    """Return whether a file contains records from an exported dataset."""
     return b'"metadata"' in content and b'"responses"' in content and b"harness_items" in content
 
 
 def read_export(content: bytes, where: str) -> list[TeamAnswer]:
-    """Read the records of a dataset of `settings`, as ``records.to_json`` writes them.
+    """Read records of a dataset from `settings`, as ``records.to_json`` writes them.
 
-    Responses whose ``status`` is given and is ``discarded`` are skips; drafts are left out.
+    Responses with the ``status`` ``discarded`` are skips. Drafts are left out.
 
     Raises
     ------
     TaskError
-        If it holds none; the message names the place.
+        If there are none. The message names the place.
     """
     try:
         records = msgspec.json.decode(content, type=list[_Record])
@@ -202,7 +202,7 @@ def _given(record: _Record, where: str) -> Iterator[TeamAnswer]:
 
 
 def _by_user(values: Mapping[str, Sequence[JsonObject]]) -> dict[str, dict[str, object]]:
-    """Return values by user and question, of lists of user and value by question."""
+    """Return values by user and question, from lists of user and value by question."""
     users: dict[str, dict[str, object]] = defaultdict(dict)
     for question, responses in values.items():
         for response in responses:

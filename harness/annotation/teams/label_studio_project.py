@@ -1,7 +1,7 @@
-"""Projects of Label Studio: labelling configuration, tasks, and the exports that come back.
+"""Label Studio projects: labelling configuration, tasks, and the exports that come back.
 
-Every text that is shown is data of a task, so that none is read as markup or as a variable; options
-are told apart by their keys (``alias``), whatever their labels are.
+Every shown text is part of a task's data, so none is read as markup or a variable. Options
+are identified by their keys (``alias``), whatever their labels.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NAMES: dict[HumanElicitation, str] = {"response_set": "set", "forced_choice": "choice"}
 FLAG = "Flag this item"
-NO_IMAGE = (  # of items without one: every task needs the field; a transparent dot
+NO_IMAGE = (  # a transparent dot for items without an image, because every task needs the field
     "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 )
 SIDES = "display: flex; gap: 1rem"
@@ -39,19 +39,19 @@ SIDE = "flex: 1; min-width: 0"
 
 
 def control_name(elicitation: HumanElicitation, number: int, n_items: int) -> str:
-    """Return the name of the control of an item of a screen, numbered from 0."""
+    """Return the name of the control for an item on a screen, numbered from 0."""
     return NAMES[elicitation] + (f"_{number + 1}" if n_items > 1 else "")
 
 
 def labelling_configuration(task: Task, form: JudgeElicitation, example: TeamScreen) -> str:
-    """Return the labelling configuration of screens like the example, as XML.
+    """Return the labelling configuration for screens like the example, as XML.
 
     Parameters
     ----------
     form : str
-        Paired: the set, then the choice, on one screen.
+        Form of the screens. Paired: the set, then the choice, on one screen.
     example : TeamScreen
-        Its texts and criteria say which there are.
+        A screen whose texts and criteria all of them share.
     """
     view = ET.Element("View")
     _add(view, "Header", value="$property")
@@ -84,7 +84,7 @@ def _add(parent: ET.Element, tag: str, /, **attributes: str) -> ET.Element:
 
 
 def _add_texts(view: ET.Element, task: Task) -> str:
-    """Add the texts, the two answers of a pair side by side; return the name of the first."""
+    """Add the texts, with a pair's answers side by side, and return the first text's name."""
     sides = task.pairwise.answers if task.pairwise else ()
     pair = None
     for number, name in enumerate(task.text, 1):
@@ -119,14 +119,14 @@ def _add_control(
 
 
 def project_files(task: Task, screens: Sequence[TeamScreen]) -> dict[str, bytes]:
-    """Return the labelling configuration and the tasks of screens of the same form."""
+    """Return the labelling configuration and tasks for screens with the same form."""
     configuration = labelling_configuration(task, screens[0].form, screens[0])
     tasks = msgspec.json.encode(project_tasks(task, screens))
     return {"label-config.xml": configuration.encode(), "tasks.json": tasks}
 
 
 def project_tasks(task: Task, screens: Sequence[TeamScreen]) -> list[JsonObject]:
-    """Return the tasks of screens, with images in them, as Label Studio imports them."""
+    """Return the tasks for screens, including images, as Label Studio imports them."""
     tasks = []
     for screen in screens:
         data = shown_data(task, screen)
@@ -137,23 +137,23 @@ def project_tasks(task: Task, screens: Sequence[TeamScreen]) -> list[JsonObject]
 
 
 def image_address(task: Task, screen: TeamScreen) -> str:
-    """Return the image of a screen as a data address; "" if the item has none."""
+    """Return a screen's image as a data address; "" if the item has none."""
     image = task.images.get(screen.item.id)
     return image.data_url() if image else ""
 
 
 def is_export(content: bytes) -> bool:
-    """Return whether a file is an export (JSON) of a project that was written here."""
+    """Return whether a file is an export (JSON) of an exported project."""
     return b'"harness_items"' in content and b'"annotations"' in content
 
 
 def read_export(content: bytes, where: str) -> list[TeamAnswer]:
-    """Read an export (JSON) of a project of `labelling_configuration`.
+    """Read an export (JSON) from a project with `labelling_configuration`.
 
     Raises
     ------
     TaskError
-        If it is none; the message names the place.
+        If it isn't one. The message names the place.
     """
     try:
         tasks = TypeAdapter(list[LabelStudioTask]).validate_json(content)

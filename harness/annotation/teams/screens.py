@@ -1,4 +1,4 @@
-"""What a team is asked in a rating tool: screens of items, and who rates which."""
+"""Screens for a team in a rating tool, and their raters."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TeamScreen:
-    """What every rater of a screen sees at once.
+    """Items and form that every rater of a screen sees at once.
 
     Attributes
     ----------
     items : tuple of Item
         One per criterion, all with the same texts.
     form : str
-        How they are rated.
+        Form of the rating.
     swapped : bool
-        Whether the two answers of a pairwise item are shown in the other order.
+        Whether the two answers of a pairwise item are shown in reverse order.
     raters : tuple of str
-        Who is to rate it; none for everybody.
+        Raters assigned to the screen; none for everyone.
     """
 
     items: tuple[Item, ...]
@@ -56,7 +56,7 @@ class TeamScreen:
 
     @property
     def item(self) -> Item:
-        """The first item: all show the same texts."""
+        """The first item; all items show the same texts."""
         return self.items[0]
 
 
@@ -69,28 +69,28 @@ def make_team_screens(
     per_item: int | None = None,
     seed: int = 0,
 ) -> tuple[TeamScreen, ...]:
-    """Return the screens of a team in a drawn order, with those who are to rate them.
+    """Return a team's screens in a random order, with their assigned raters.
 
-    Items that show the same texts under different criteria are one screen where every output has
+    Items that show the same texts under different criteria form one screen if every output has
     the same criteria.
 
     Parameters
     ----------
     form : str
-        Form in which items are rated where the queue does not say.
+        Form for items without one in the queue.
     queue : Path, optional
-        As of `harness.annotation.questions.make_screens`; its rows name the raters.
+        As for `harness.annotation.questions.make_screens`. Its rows name the raters.
     raters : sequence of str
-        Among whom the screens are divided, each to ``per_item`` of them who have not rated it yet,
-        so that they get equally many; all of them by default.
+        Raters who share the screens. Each screen goes to ``per_item`` raters who haven't rated it,
+        so that all get equally many. Default: all raters.
     seed : int
-        Of the orders and the division.
+        Seed for the orders and the division.
 
     Raises
     ------
     TaskError
-        If the queue does not fit the task, an item has no text, or there are fewer raters than an
-        item is to have.
+        If the queue doesn't fit the task, an item has no text, or there are fewer raters than an
+        item needs.
     """
     rows = read_queue(queue, task, form) if queue else dict.fromkeys(task.by_id, (form, ()))
     for wanted in {asked for asked, _ in rows.values()}:
@@ -99,7 +99,7 @@ def make_team_screens(
     screens = []
     for group in _outputs(task, rows):
         asked, named = rows[group[0].id]
-        task.text_of(group[0])  # raises where there is none
+        task.text_of(group[0])  # raises if there is none
         swapped = task.pairwise is not None and bool(rng.integers(2))
         screens.append(TeamScreen(group, asked, swapped, named))
     ordered = [screens[i] for i in rng.permutation(len(screens))]
@@ -111,7 +111,7 @@ def make_team_screens(
 def _outputs(
     task: Task, rows: Mapping[str, tuple[JudgeElicitation, tuple[str, ...]]]
 ) -> list[tuple[Item, ...]]:
-    """Return the items of each screen: of an output, if all outputs have the same criteria."""
+    """Return each screen's items: those of an output if all outputs have the same criteria."""
     items = [item for item in task.items if item.id in rows]
     groups: dict[object, list[Item]] = {}
     for item in items:
@@ -129,7 +129,7 @@ def _divided(
     per_item: int,
     rng: np.random.Generator,
 ) -> list[TeamScreen]:
-    """Give each screen to those with the fewest screens so far who have not rated it."""
+    """Assign each screen to raters with the fewest screens who haven't rated it."""
     if per_item > len(raters):
         raise TaskError(
             f"--per-item {per_item}: there are {len(raters)} raters. Name more under --raters."
@@ -158,7 +158,7 @@ def _divided(
 
 
 def shown_data(task: Task, screen: TeamScreen) -> JsonObject:
-    """Return what a screen shows, and what says afterwards which ratings were made on it."""
+    """Return a screen's content, and the data that later identify its ratings."""
     data: JsonObject = {
         "harness_task": task.name,
         "harness_form": screen.form,
@@ -186,7 +186,7 @@ def shown_instructions(task: Task) -> str:
 
 
 def headed_texts(task: Task, screen: TeamScreen) -> list[tuple[str, str]]:
-    """Return head and text of each field; those of a pair in the order shown."""
+    """Return heading and text of each field, with a pair's answers in the order shown."""
     fields = screen.item.fields
     if task.pairwise and screen.swapped:
         fields = task.pairwise.swapped_fields(fields)
@@ -204,7 +204,7 @@ def question_of(task: Task, elicitation: HumanElicitation) -> str:
 
 
 def assignments_csv(screens: Sequence[TeamScreen]) -> str:
-    """Return who rates what as CSV, which ``harness annotate --queue`` reads, too."""
+    """Return the assignments as CSV, which ``harness annotate --queue`` can read too."""
     rows = [
         {
             "item": item.id,

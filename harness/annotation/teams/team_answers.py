@@ -1,4 +1,4 @@
-"""Answers of a team in a rating tool, as they are merged into a task."""
+"""A team's answers from a rating tool, ready to merge into a task."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from harness.tasks import Task
     from harness.tasks.item import HumanElicitation
 
-MOST_SHOWN = 5  # problems
+MOST_SHOWN = 5  # most problems to show
 
 
 class ScreenData(Struct, frozen=True):
-    """What a written screen says of itself; see `harness.annotation.teams.screens.shown_data`."""
+    """Description in a written screen; see `harness.annotation.teams.screens.shown_data`."""
 
     harness_task: str
     harness_form: JudgeElicitation
@@ -38,16 +38,16 @@ class ScreenData(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamAnswer:
-    """What a rater said on a screen.
+    """A rater's answers on a screen.
 
     Attributes
     ----------
     where : str
         Place in the export, for messages.
     values : dict of (int, str) to object
-        By number of the item on the screen, from 0, and elicitation; as the tool writes them.
+        By number of the item on the screen, from 0, and elicitation; as written by the tool.
     made_at : str
-        Time, ISO 8601; "" if the tool does not say.
+        Time, ISO 8601; "" if the tool has none.
     """
 
     where: str
@@ -62,16 +62,16 @@ class TeamAnswer:
 
 @dataclass(slots=True)
 class TeamAnswers:
-    """Answers by rater, and what could not be used.
+    """Answers by rater, and problems with the rest.
 
     Attributes
     ----------
     collected : list of Collected
         For `harness.annotation.merge_ratings`.
     n_replaced : int
-        Answers that a later answer of the same rater replaces.
+        Number of answers that the same rater's later answer replaces.
     unassigned : tuple of str
-        Raters who rated screens of others.
+        Raters who rated screens assigned to others.
     problems : list of str
         One line for each value that is not an answer, with its place.
     """
@@ -83,7 +83,7 @@ class TeamAnswers:
 
 
 def collected_answers(task: Task, source: str, given: Sequence[TeamAnswer]) -> TeamAnswers:
-    """Return what a team said, the latest answer of each rater to each question."""
+    """Return a team's answers, keeping each rater's latest answer to each question."""
     result = TeamAnswers()
     by_rater: dict[str, LoggedAnswers] = {}
     strangers: dict[str, None] = {}
@@ -136,7 +136,7 @@ def _answers(task: Task, given: TeamAnswer, problems: list[str]) -> list[Answer]
 def _value(
     task: Task, screen: ScreenData, elicitation: HumanElicitation, value: object
 ) -> str | tuple[str, ...]:
-    """Return a value of a tool as it stands in ratings, in the terms of the item."""
+    """Return a tool's value in the form and terms of the task's ratings."""
     names = [str(name) for name in value] if isinstance(value, list | tuple) else [str(value)]
     if task.is_open:
         [text] = names if len(names) == 1 else ["\n".join(names)]
@@ -144,7 +144,7 @@ def _value(
     keys = [_key(task, screen, name) for name in names]
     if CANNOT_ASSESS in keys:
         if len(keys) > 1:
-            raise ValueError("'Cannot assess' stands beside options")
+            raise ValueError("'Cannot assess' is next to other options. Choose one of the two")
         return checked_value(task, elicitation, CANNOT_ASSESS)
     if elicitation == "response_set":
         return checked_value(task, elicitation, keys)
@@ -163,7 +163,7 @@ def _key(task: Task, screen: ScreenData, name: str) -> str:
 
 
 def utc_time(text: str) -> str:
-    """Return a time of ISO 8601 in UTC, to the second; "" for any other text."""
+    """Return an ISO 8601 time in UTC, to the second; "" for any other text."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -173,6 +173,6 @@ def utc_time(text: str) -> str:
 
 
 def problems_in_words(problems: Sequence[str]) -> list[str]:
-    """Return the first problems, and how many more there are."""
+    """Return the first problems, and the number of the rest."""
     more = len(problems) - MOST_SHOWN
     return [*problems[:MOST_SHOWN], *([f"and {more} more"] if more > 0 else [])]

@@ -1,4 +1,4 @@
-"""Projects of rating tools in which a team rates: written by name, and their exports read."""
+"""Team projects for rating tools: writing them by name, and reading their exports."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ ASSIGNMENTS = "assignments.csv"
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool in which a team rates.
+    """A rating tool for teams.
 
     Attributes
     ----------
     files : callable
-        Returns the files of a project, by name, of screens of the same form.
+        Returns a project's files by name, for screens with the same form.
     is_export : callable
-        Whether a file is an export of such a project.
+        Returns whether a file is an export of such a project.
     read : callable
-        Reads an export; gets its content and its name.
+        Reads an export from its content and name.
     """
 
     files: Callable[[Task, Sequence[TeamScreen]], Mapping[str, bytes]]
@@ -55,7 +55,7 @@ TOOLS: dict[str, Tool] = {
 
 
 def write_project(task: Task, screens: Sequence[TeamScreen], folder: Path, tool: str) -> list[str]:
-    """Write the projects of a tool, one for each form, and who rates what.
+    """Write a tool's projects, one per form, and the assignments of raters.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def write_project(task: Task, screens: Sequence[TeamScreen], folder: Path, tool:
     Raises
     ------
     TaskError
-        If nothing is to be rated, or the folder exists or cannot be written.
+        If there is nothing to rate, or the folder exists or cannot be written.
     """
     if not screens:
         raise TaskError(f"task {task.name}: these raters have rated all of these items.")
@@ -88,17 +88,17 @@ def write_project(task: Task, screens: Sequence[TeamScreen], folder: Path, tool:
 
 
 def read_team_export(path: Path, task: Task, names: Mapping[str, str]) -> TeamAnswers:
-    """Read the export of a project of a task.
+    """Read an export of a task's project.
 
     Parameters
     ----------
     names : dict of str to str
-        Name of the rater by the name or number of the account.
+        Rater's name by the account's name or number.
 
     Raises
     ------
     TaskError
-        If it is no export of such a project, or one of another task.
+        If it isn't an export of such a project, or belongs to another task.
     """
     try:
         content = read_file(path)
