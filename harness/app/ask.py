@@ -202,7 +202,7 @@ class ClusterEdge(Protocol):
     """Interface to clusters: a store and a budget for all processes of a run."""
 
     def describe_cluster(self, executor: str) -> str:
-        """Describe a cluster, or start one on this machine to describe."""
+        """Describe a cluster, after starting one if it runs on this machine."""
 
     def describe_store(self, address: str) -> str:
         """Describe a shared store and its contents."""

@@ -68,7 +68,7 @@ def blank_lines(task: Task, config: RunConfig) -> Iterator[str]:
         yield f"The run leaves out {_named(left_out, 'blank item')}."
     partly = [item.id for item in items_of(task, config) if task.has_blank_part(item)]
     if partly:
-        yield f"One of the texts is blank in {_named(partly, 'item')}: judges see it as empty."
+        yield f"In {_named(partly, 'item')}, one of the texts is blank, so judges see it as empty."
 
 
 def blank_note(task: Task, config: RunConfig) -> Iterator[str]:

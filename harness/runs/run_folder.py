@@ -4,16 +4,16 @@ manifest.json     configuration, judges, versions and how the run ended
 task/             task.yaml, items and ratings as read; without item texts on request
 prompts/          templates of all requests
 verdicts.jsonl    every reply, append-only
-embeddings.jsonl  every vector of a text, where texts are compared by them, append-only
-verdicts.damaged  lines of the log whose checksum is wrong, if any
+embeddings.jsonl  vectors of texts, if these are compared by vectors, append-only
+verdicts.damaged  lines of the log with a wrong checksum, if any
 rate.jsonl        changes of the request rate of remote judges
 batches.json      batches whose results are not in the log yet (--batch)
-ledger.jsonl      the validations that share items with the run, when it was validated
-confirmation/     a run folder: the judge that was asked about the held-out items
-checks/, estimates/  run folders: a judge asked about changed items, or unlabelled ones
+ledger.jsonl      validations that shared items with the run at its own validation
+confirmation/     a run folder: a judge on the held-out items
+checks/, estimates/  run folders: a judge on changed or unlabelled items
 checks.json       the last card of each judge that was checked (check --run)
-trust.json        what was last found about each judge's single verdicts (trust)
-differences.json  differences between systems, as last estimated (estimate --by)
+trust.json        the last result for each judge's single verdicts (trust)
+differences.json  differences between systems, from the last estimate (estimate --by)
 metrics.json      every number with its interval and its n
 ranking.csv       the ranking alone
 judge-card.md     one page to publish beside an evaluation

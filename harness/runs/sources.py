@@ -252,7 +252,7 @@ def verdicts_of(
 
 
 def fitted_of(folder: RunFolder) -> dict[str, Fitted] | None:
-    """Return values fitted on a run for verdicts on other items, by judge; else None."""
+    """Return the values fitted on a run by judge, for verdicts on other items, if any."""
     judges = folder.manifest.judges
     if not any(spec.asking.is_fitted for spec in judges):
         return None

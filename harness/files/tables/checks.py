@@ -53,7 +53,7 @@ IMPORT_LIMITS = replace(LIMITS, n_columns=4096)  # a column per criterion and ra
 
 
 class PlaceError(ValueError):
-    """An error at a place in a file; callers that know the file's name add it."""
+    """An error at a place in a file, whose name callers add."""
 
     def __init__(self, problem: str, where: str = "") -> None:
         super().__init__(f"{where}: {problem}" if where else problem)
@@ -178,4 +178,6 @@ def check_lengths(row: Row, limits: Limits, where: str) -> None:
     for name, value in row.items():
         if isinstance(value, str) and len(value) > limits.field_chars:
             problem = f"{short(name)} contains {len(value)} characters"
-            raise PlaceError(f"{problem}. At most {limits.field_chars} are read.", where)
+            raise PlaceError(
+                f"{problem}, but the limit is {limits.field_chars}. Shorten it.", where
+            )

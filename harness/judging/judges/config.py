@@ -363,7 +363,7 @@ class JudgeSpec(BaseModel):
     def _check_params(cls, params: dict[str, JsonValue]) -> dict[str, JsonValue]:
         if reserved := sorted(_RESERVED & params.keys()):
             raise ValueError(
-                f"{', '.join(reserved)} cannot be set here. See model, base_url, key_env, samples"
+                f"{', '.join(reserved)} cannot be set here. Use model, base_url, key_env, samples"
             )
         for name in TOKEN_LIMITS:
             limit = params.get(name)

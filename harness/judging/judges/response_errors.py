@@ -126,19 +126,19 @@ MEANINGS = {
     "forbidden": "the key has no access to this model",
     "awaits_second_turn": "the first turn of a pair is stored. Resume to request the second",
     "cluster_lost": "the cluster ended before the run",
-    "in_a_batch": "the remaining requests are in a batch of another run",
+    "in_a_batch": "the remaining requests are in a different run's batch",
     "no_choices": "the responses contain no choices",
     "no_embedding": "the responses contain no vector. Check model and base_url",
     "no_key": "the key's variable is no longer set",
     "not_found": "no such model or address (or, for --batch, no batches). Check model and base_url",
     "over_cap": "a reply cost more than its request allows, so --max-cost cannot be kept. "
     "Pass --max-cost-soft to continue anyway",
-    "quota_spent": "the quota or credit of the account is used up",
+    "quota_spent": "the account's quota or credit is used up",
     "rate_limited": "the server rejects more requests for now. Resume later, or set rpm",
     "redirect_refused": "the server redirects. Set the final address as base_url",
     "store_lost": "the shared store could not be reached for longer than the lease. Resume later",
     "timeout": "no reply within deadline_s",
-    "tls_failed": "the certificate of the server is invalid",
+    "tls_failed": "the server's certificate is invalid",
     "too_many_files": "this process can't open any more files. Raise `ulimit -n` or lower "
     "concurrency",
     "unauthorized": "the server rejects the key, or none was sent. `key_env` in judges.yaml names "
@@ -346,7 +346,7 @@ def _texts(value: object, depth: int = 6) -> Iterator[str]:
 
 
 def code_in(document: JsonObject) -> int:
-    """Return the HTTP status in an error body that has status 200; else 200."""
+    """Return the HTTP status named in an error body that has status 200, or 200 by default."""
     error = document.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     status = int(code) if isinstance(code, int | str) and str(code).isdecimal() else OK

@@ -230,7 +230,7 @@ class _Rules:
         """Reject an unknown item."""
         if item not in self._items:
             raise VerdictError(
-                f"{where}: item {item!r} is not in the task. Is the file about another task?"
+                f"{where}: item {item!r} is not in the task. Is the file about a different task?"
             )
 
     def check_judge(self, judge: str, where: str) -> None:

@@ -405,4 +405,4 @@ def _decode_slowly(body: bytes, error: ValueError) -> Verdict:
     is_invalid = isinstance(problem, msgspec.ValidationError)
     match = MEMBER.search(str(problem)) if is_invalid else None
     where = "".join(match.groups("")) if match else "line"
-    raise VerdictError(f"{where or 'line'}: not as this version writes it") from None
+    raise VerdictError(f"{where or 'line'}: doesn't match this version's format") from None

@@ -96,7 +96,7 @@ def _find(name: str, folders: Sequence[Path]) -> Path:
         if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
             return path
     places = " or ".join(str(folder) for folder in folders)
-    raise PromptError(f"prompts: template {name!r} was not found in {places}.")
+    raise PromptError(f"prompts: template {name!r} was not found in {places}. Add it.")
 
 
 def _text_of(path: Path) -> str:

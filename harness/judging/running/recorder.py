@@ -45,7 +45,7 @@ class Observer(Protocol):
         """Receive a line for the user."""
 
     def show(self, text: str) -> None:
-        """Receive a judge's text to show to the user; it must not be logged."""
+        """Receive a judge's text to show to the user, which must not be logged."""
 
 
 class NoObserver:

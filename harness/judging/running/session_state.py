@@ -112,7 +112,7 @@ class SessionState:
         since_s = time.monotonic()
         while not self.is_interrupted and await self.budget.is_held_by_others():
             if time.monotonic() - since_s > NOTICE_AFTER_S:
-                self.observer.say("waiting for the last replies of other processes of this run")
+                self.observer.say("waiting for the last replies from this run's other processes")
                 since_s = inf
             await asyncio.sleep(OTHERS_EVERY_S)
 

@@ -56,8 +56,8 @@ class AnswerBias(Wrapped):
         n = len(task.options)
         if len(digits) != 2 * N_HALVES * n or min(_pairs(digits)) < LEAST:
             raise TaskError(
-                f"task {task.name}: {self.name} lacks a bias of two digits, from {LEAST} to "
-                f"{MOST}, for each of {n} options in each half. Write all of them."
+                f"task {task.name}: {self.name} must have a two-digit bias, from {LEAST} to "
+                f"{MOST}, for each of {n} options in each half."
             )
 
     @property

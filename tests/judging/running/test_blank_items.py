@@ -103,7 +103,7 @@ def test_blank_side_of_a_pair_is_an_empty_answer(stub, tmp_path, side):
     make_pairwise_folder(tmp_path / "p")
     change(tmp_path / "p", {"i3": side}, "answer_b")
     result, run = asked(tmp_path / "p", stub, tmp_path, "--samples", 2)
-    assert "One of the texts is blank in 1 item (i3): judges see it as empty." in result.stderr
+    assert "In 1 item (i3), one of the texts is blank, so judges see it as empty." in result.stderr
     assert len(run.read_verdicts().final) == 16
     shown = [prompt for prompt in prompts(stub) if "long 3" in prompt]
     assert len(shown) == 2
@@ -135,7 +135,7 @@ def test_blank_text_of_a_group_is_shown_as_empty(stub, tmp_path):
         file.write("text: [article, text]\n")
     result, _ = asked(folder, stub, tmp_path)
     assert "leaves out 1 blank item (i1)." in result.stderr
-    assert "blank in 1 item (i0)" in result.stderr
+    assert "In 1 item (i0), one of the texts is blank" in result.stderr
 
 
 def test_image_without_a_text_is_judged(stub, tmp_path):
