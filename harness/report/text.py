@@ -164,10 +164,12 @@ def render(
     width : int, optional
         Columns of the screen, which tables use.
     most_lines : int, optional
-        Lines to print. The rest is left out, and a line counts it. Ignored with ``details``.
+        Lines to print. The rest is left out, and a line counts it. Ignored with ``details``, and if
+        a rubric, scores or a race add tables.
     """
     parts = _parts(validation, details=details, width=width)
-    if most_lines is None or details:
+    has_tables = validation.rubric or validation.scores or validation.race
+    if most_lines is None or details or has_tables:
         return _joined(parts)
     left_out: Counter[str] = Counter()
     for kind in LEFT_OUT:  # least important first
@@ -203,7 +205,7 @@ class Part:
 
 MOST_LINES = 25  # that a command prints without --details
 LEAST_ROWS = 3  # judges of a ranking that is cut
-LEFT_OUT = ("note", "example", "sentence", "table")  # kinds of parts, least important first
+LEFT_OUT = ("note", "example", "sentence")  # kinds of parts, least important first
 
 
 def _joined(parts: Sequence[Part]) -> str:
@@ -226,7 +228,7 @@ def _parts(validation: Validation, *, details: bool, width: int) -> list[Part]:
     if validation.task.notice and validation.evidence is None:
         parts.append(Part(f"({validation.task.notice})"))
     if (race := validation.race) is not None:
-        parts.append(Part("\n" + draw_table(*race_table(race), width=width), "table"))
+        parts.append(Part("\n" + draw_table(*race_table(race), width=width)))
         if validation.judges:
             parts += [Part(""), *(Part(paragraph(line)) for line in race_lines(race)), Part("")]
     if validation.evidence is not None:
@@ -255,10 +257,10 @@ def _ranked(validation: Validation, *, details: bool, width: int) -> list[Part]:
     if validation.rubric:
         title, heads, rows = rubric_table(validation, validation.rubric, intervals=details)
         end = "\n" if details or validation.notes else ""
-        parts.append(Part(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}{end}", "table"))
+        parts.append(Part(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}{end}"))
     if validation.scores:
         title, heads, rows = score_table(validation.scores)
-        parts.append(Part(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}\n", "table"))
+        parts.append(Part(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}\n"))
     if details and validation.ranking is not None:
         lines = [*_legend(validation, validation.ranking), *_translations(validation)]
         lines = [*map(paragraph, (*lines, *prevalence_lines(validation)))]
