@@ -6,19 +6,26 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from harness.analysis.decision import RECOMMENDING
-from harness.analysis.recommendation_checks import INDEPENDENT, ONE_HUMAN
+from harness.analysis.recommendation_checks import BEATS_BASELINES, INDEPENDENT, ONE_HUMAN
 from harness.judging.judges.config import LOCAL_KINDS
 from harness.report.formatting import counted, listed, number
 from harness.report.race_text import next_step
 from harness.report.unreadable_text import first_step
 from harness.report.verdict_words import has_single_ratings, step_words
 from harness.stats import primary_metric
+from harness.stats.inference.metric import losses_of
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
 
 
 TRY_OTHERS = "Try another judge, prompt or way of asking."
+
+
+MORE_ITEMS = (
+    "Get ratings for more items: {leader} is closer to the raters than another rater is, and there "
+    "are too few items to show that it is better than the baseline."
+)
 
 
 READ_ERRORS = {  # words by whether there is only one judge
@@ -85,7 +92,7 @@ def next_steps(v: Validation) -> list[str]:
     if v.decision.verdict == "none":
         read = READ_ERRORS[len(v.judges) == 1]
         is_lone = has_single_ratings(v)
-        first = [step_words(v, ONE_HUMAN.kind)] if is_lone else _searching(v)
+        first = [step_words(v, ONE_HUMAN.kind)] if is_lone else _promising(v) or _searching(v)
         return [*first, TRY_OTHERS, read, *_missing_replies(v)]
     if v.decision.verdict in RECOMMENDING:
         stated = [] if v.decision.verdict == "use" else [step_words(v, INDEPENDENT.kind)]
@@ -123,6 +130,19 @@ def _searching(v: Validation) -> list[str]:
         return []
     command = v.location.command_to_improve(leader)
     return [f"Search for a better way of asking {leader}: `{command}`."]
+
+
+def _promising(v: Validation) -> list[str]:
+    """Ask for more ratings if a judge is closer than a rater and not yet better than a baseline."""
+    evidence, check = v.evidence, v.decision.checks.get(BEATS_BASELINES.kind)
+    if evidence is None or check is None or check.value is None or check.threshold is None:
+        return []
+    human = evidence.judges[0].human
+    is_closer = human is not None and human.difference is not None and human.difference < 0
+    own, of_baseline = losses_of([check.value, check.threshold], evidence.better)
+    if not is_closer or own >= of_baseline or v.decision.reason == "control_first":
+        return []
+    return [MORE_ITEMS.format(leader=v.decision.leader)]
 
 
 def _using(v: Validation) -> str:

@@ -168,6 +168,19 @@ def test_next_step_fits_the_verdict(good, bad):
     assert next_steps(good)[0].startswith("Use it with this model and prompt")
 
 
+def test_a_judge_closer_than_a_rater_needs_more_items():
+    """Most items have one answer, so a good judge isn't yet better than a constant."""
+    names = [f"i{i}" for i in range(12)]
+    truth = dict.fromkeys(names, "A") | {"i0": "B", "i1": "B"}
+    wrong = {f"r{j}": truth | {f"i{2 + 3 * j}": "B"} for j in range(3)}
+    v = validate(source_of(task_of(wrong), {"good": truth}))
+    assert v.decision.verdict == "none"
+    assert v.evidence.judges[0].human.difference < 0
+    first, *others = next_steps(v)
+    assert first.startswith("Get ratings for more items: good is closer to the raters than another")
+    assert any(step.startswith("Try another judge") for step in others)
+
+
 def test_terminal_and_page_have_the_same_lines(good, bad):
     """One source: each line of the summary stands in both."""
     for v in (good, bad):
