@@ -267,8 +267,8 @@ def _is_present(answer: Answer, rater: str, present: Present, where: str) -> boo
     value = present.get((answer.item, rater, answer.elicitation))
     if value is not None and value != answer.value:
         raise TaskError(
-            f"{where}: {rater} rated item {answer.item!r} ({answer.elicitation}) otherwise in the "
-            "task's ratings. Remove that rating from them to merge this answer."
+            f"{where}: {rater} rated item {answer.item!r} ({answer.elicitation}) differently in "
+            "the task's ratings. Remove that rating from them to merge this answer."
         )
     return value is not None
 

@@ -149,7 +149,7 @@ def _value(
     if elicitation == "response_set":
         return checked_value(task, elicitation, keys)
     if len(keys) > 1:
-        raise ValueError("several options where one is chosen")
+        raise ValueError("found several options. Choose one")
     return checked_value(task, elicitation, keys[0])
 
 
@@ -158,7 +158,7 @@ def _key(task: Task, screen: ScreenData, name: str) -> str:
     keys |= {option.key: option.key for option in task.options}
     key = CANNOT_ASSESS if name == CANNOT_ASSESS else keys.get(name)
     if key is None:
-        raise ValueError("no option of the task")
+        raise ValueError("it isn't one of the task's options")
     return task.pairwise.swapped_key(key) if task.pairwise and screen.harness_swapped else key
 
 

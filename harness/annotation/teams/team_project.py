@@ -75,7 +75,7 @@ def write_project(task: Task, screens: Sequence[TeamScreen], folder: Path, tool:
         If there is nothing to rate, or the folder exists or cannot be written.
     """
     if not screens:
-        raise TaskError(f"task {task.name}: these raters have rated all of these items.")
+        raise TaskError(f"task {task.name}: these raters have already rated all of these items.")
     files: dict[str, bytes] = {ASSIGNMENTS: assignments_csv(screens).encode()}
     for form in dict.fromkeys(screen.form for screen in screens):
         same = [screen for screen in screens if screen.form == form]

@@ -70,7 +70,7 @@ def settled(
     rated: RatedOptions,
     roles: Collection[str] = (),
 ) -> tuple[ImportPlan, ...]:
-    """Return the plans of the only reading left, or those that ask.
+    """Return the plans for the only remaining reading, or plans with questions.
 
     The reading must have been compared with others and have no questions. Only the user can say
     how answers are to be read, and who the columns of ratings are. A draft without questions is

@@ -91,7 +91,7 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
         )
     if remarks:
         draft.notes.append(
-            f"{', '.join(remarks)}: remarks of raters, not shown to judges (--text shows them)"
+            f"{', '.join(remarks)}: raters' remarks, which judges don't see (--text shows them)"
         )
     draft.set(text=tuple(shown))
 

@@ -203,7 +203,7 @@ def test_values_that_are_no_answers_are_named_and_left_out(tmp_path):
         one["annotations"][0]["result"] = [label_studio_result(control, value)]
     result = invoke("curate", "import", written(tmp_path / "x.json", export), "--into", task)
     assert "Left out, because they aren't answers: 2:" in result.output
-    assert "no option of the task" in result.output
+    assert "it isn't one of the task's options" in result.output
     assert [r.value for r in load_task(task, unrated=True).ratings] == [("B",)]
 
 

@@ -42,7 +42,7 @@ def test_remarks_of_two_raters_are_no_sides_of_a_pair(tmp_path):
     assert done.returncode == 0, done.stderr
     task = load_task(tmp_path / "made")
     assert task.text == ("text",)
-    assert "remarks of raters, not shown to judges" in " ".join(done.stdout.split())
+    assert "raters' remarks, which judges don't see" in " ".join(done.stdout.split())
 
 
 def test_confidences_are_no_ratings_of_more_raters(tmp_path):
