@@ -413,7 +413,7 @@ def read_ledger(file: Path) -> tuple[LedgerLine, ...]:
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError as error:
-        raise RunError(f"{file}: cannot be read ({error.strerror}).") from None
+        raise RunError(f"{file}: cannot be read ({error.strerror}). Check the file.") from None
     return tuple(lines)
 
 

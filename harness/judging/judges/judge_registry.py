@@ -147,7 +147,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
     _check_prompts(spec, judge_type)
     _check_images(spec, judge_type, task)
     if task.is_open and spec.asking.needs_options:
-        raise JudgeError(f"{spec.name}: {spec.strategy} is about options, which the task lacks")
+        raise JudgeError(f"{spec.name}: the task lacks options, which {spec.strategy} needs")
     if task.ratings:  # items of an estimate have none
         spec.asking.check(task)
     if not spec.remote:

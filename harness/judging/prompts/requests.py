@@ -395,7 +395,7 @@ class Prompts:
         return (*form.opening, *turns, Message("user", text, image))
 
     def _order(self, strategy: Strategy, item: str, sample: int) -> Order:
-        """Return the order of the options in which a strategy shows a sample of an item."""
+        """Return the order in which a strategy shows the options for a sample of an item."""
         orders = strategy.option_orders(self.task, self.orders)
         return strategy.order(self.option_keys, orders, item, sample)
 

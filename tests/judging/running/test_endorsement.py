@@ -159,7 +159,7 @@ def test_what_needs_whole_replies_is_refused(task):
     numbers = {"scale": "continuous", "options": (), "positive": (), "sensitivity": {}, "items": ()}
     numbers |= {"ranks_by": "forced_choice"}
     lengths = task.model_copy(update=numbers | {"abstain": False, "ratings": ()})
-    with pytest.raises(JudgeError, match="endorse is about options, which the task lacks"):
+    with pytest.raises(JudgeError, match="the task lacks options, which endorse needs"):
         resolve(["gpt@endorse"], lengths, registry)
     own = task.folder / "own.txt"
     own.write_text("[user]\nRate.\n{{fence}}\n{{text}}\n{{fence}}\n")
