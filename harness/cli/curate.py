@@ -55,7 +55,7 @@ def audit(
     seed: Seed,
     printing: JsonOrDetails,
 ) -> None:
-    """Check the items and ratings of a task for problems, and say what to do about each.
+    """Check a task's items and ratings for problems, and suggest a fix for each.
 
     Finds duplicates and near duplicates, items with a single rater, raters with few items, outlying
     raters, raters who may copy each other, contradicting choices and sets, unused and misspelt

@@ -1,4 +1,4 @@
-"""`harness improve`: search for a better way of asking a judge, and test what it gains."""
+"""`harness improve`: search for a better way of asking a judge, and test its gain."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def improve(
     place: SearchPlace,
     handling: ImproveOutput,
 ) -> None:
-    """Search for a better way of asking a judge, and test what it gains on held-out items.
+    """Search for a better way of asking a judge, and test its gain on held-out items.
 
     The search races other ways of asking against the best one so far, on development items. It then
     runs the best one and the original judge on the held-out items, once. The same command resumes

@@ -1,4 +1,4 @@
-"""`harness tasks`, `judges`, `lab metrics` and `lab schema`: print what is available."""
+"""`harness tasks`, `judges`, `lab metrics` and `lab schema`: list available resources."""
 
 from __future__ import annotations
 

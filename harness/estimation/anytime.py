@@ -1,4 +1,4 @@
-"""Intervals while items are being rated, all of which contain the mean at the same time."""
+"""Intervals while items are being rated, which are all valid at the same time."""
 
 from __future__ import annotations
 

@@ -25,19 +25,19 @@ class EstimateOptions(Options):
     panel: ClassVar[str] = "Statistics"
     beta_range: tuple[float, float] | None = option(
         None,
-        "Least and greatest share of the raters who chose a negative option that would accept a "
-        "positive one, e.g. 0.1,0.3: estimates the share whose set holds a positive option.",
+        "Lowest and highest share of raters with a negative choice who would accept a positive "
+        "option, e.g. 0.1,0.3. Estimates the share whose set contains a positive option.",
         metavar="LOW,HIGH",
     )
     paired_beta: bool = option(
         False,
-        "Estimate from forced choices the share whose set holds a positive option, with beta from "
-        "the raters who gave both a choice and a set.",
+        "Estimate from forced choices the share whose set contains a positive option, with beta "
+        "from the raters who gave both a choice and a set.",
     )
     strata: str | None = option(
         None,
-        "Field of the items, e.g. language. Each of its values gets its own interval, and counts "
-        "by its share of the unlabelled items.",
+        "Field of the items, e.g. language. Each of its values gets its own interval, and is "
+        "weighted by its share of the unlabelled items.",
         metavar="FIELD",
     )
     by: str | None = option(
@@ -84,12 +84,12 @@ class EstimateOptions(Options):
         if self.strata is not None:
             for name, what in (("until_width", "sequence"), ("paired_beta", "interval of beta")):
                 if getattr(self, name):
-                    problem = f"no {what} is known to hold for items that are weighted by strata"
+                    problem = f"there's no valid {what} for items weighted by strata"
                     raise OptionError(name, problem, f"Leave {{{name}}} or {{strata}} out")
         for name in ("paired_beta", "beta_range"):
             for other, what in (("until_width", "sequence"), ("n_labels", "plan")):
                 if getattr(self, other) is not None and getattr(self, name):
-                    problem = f"no {what} is known for a share that rests on beta"
+                    problem = f"there's no {what} for a share that depends on beta"
                     raise OptionError(other, problem, f"Leave {{{name}}} out")
         return self
 

@@ -342,7 +342,7 @@ def _labels(needed: LabelPlan, result: Estimation) -> str:
             "narrower interval, add items."
         )
     if needed.n == needed.n_now:
-        return f"{what} is no wider than {width}, so you don't need more ratings."
+        return f"{what} isn't wider than {width}, so you don't need more ratings."
     return (
         f"Rate {needed.n - needed.n_now:,} more items like these, {needed.n:,} in all. {what} is "
         f"then no wider than {width} with a chance of {needed.chance:.0%} (simulated)."

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     DataSets = Sequence[Sequence[PopulationStratum]]
 
-SEED = 0  # of planned labels: the same data give the same plan
+SEED = 0  # of planned labels: the same data lead to the same plan
 SHARE = (0.0, 1.0)
 
 
@@ -46,7 +46,7 @@ def labels_for_mean(
     *,
     is_share: bool,
 ) -> LabelPlan | None:
-    """Plan labels with which the interval of the mean is likely to be as narrow as wanted.
+    """Plan the number of labels for an interval of the mean that is likely narrow enough.
 
     The result is None if there are too few labels to plan from.
     """
@@ -68,7 +68,7 @@ def labels_for_differences(
     *,
     is_share: bool,
 ) -> LabelPlan | None:
-    """Plan labels with which the widest difference of values is likely to be as narrow as wanted.
+    """Plan the number of labels for which all differences of values are likely narrow enough.
 
     The result is None with fewer than two values.
     """
@@ -85,7 +85,7 @@ def labels_for_differences(
 def labels_for_pairs(
     strata: Sequence[PopulationStratum], width: float, level: float, n_judges: int
 ) -> LabelPlan | None:
-    """Plan rated comparisons with which the widest difference is likely to be as narrow as wanted.
+    """Plan the number of rated comparisons for which all differences are likely narrow enough.
 
     The result is None without a pair.
     """

@@ -121,10 +121,9 @@ class Choices(Confidence, RankedBy):
     )
     humans: Humans | None = option(
         None,
-        "Response sets that raters gave (rated), or those of all who chose, estimated from the "
-        "pairs of some (reconstructed), at the cut-off by a model of their spread (modelled). "
-        "Default: reconstructed where forced choices rank, the pairs suffice and most choices "
-        "have no set.",
+        "Source of human response sets: rated, reconstructed for all choices from some raters' "
+        "pairs, or modelled at the cut-off from their spread. Default: reconstructed if forced "
+        "choices rank, there are enough pairs and most choices have no set.",
         rare=True,
     )
 

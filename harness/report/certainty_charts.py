@@ -149,7 +149,7 @@ def _held_out_titles(stratum: Stratum, n_ratings: int) -> Titles:
     return Titles(
         f"held-out-{unique_slug(stratum.name)}",
         f"Other raters: {name} · {counted([n_ratings], 'held-out rating')}",
-        f"A rater's agreement with the others less that of the judge: {name}.",
+        f"A rater's agreement with the others minus the judge's: {name}.",
         x="above 0: the judge agrees less than a rater",
     )
 

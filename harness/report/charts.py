@@ -280,7 +280,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A value beside the lines of a line chart."""
+    """A single value in a line chart."""
 
     name: str
     x: float

@@ -195,7 +195,7 @@ PRACTICES: tuple[tuple[str, Callable[[Validation], PracticeAnswer]], ...] = (
     ("State how undefined coefficients are handled", _degenerate),
     ("Name how abstentions, ties and unreadable replies enter each number", _mode),
     ("Report abstention, tie and invalid rates as metrics in their own right", _rates),
-    ("With exclusion, report the answered share beside the performance", _coverage),
+    ("With exclusion, report the answered share with the performance", _coverage),
     ("With three or more classes, state the weights of the confusions", _weights),
     ("Specify the level of aggregation", _level),
     ("For an ensemble, report an agreement statistic and each confusion matrix", _ensemble),

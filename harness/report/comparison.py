@@ -47,8 +47,8 @@ MAX_CHANGED = 100  # maximum number of answers on the page
 TESTS = {"mcnemar": "McNemar's test", "sign": "sign test", "": "no test"}
 FEW = " [NA]: the runs differ on fewer than six items."
 SAMPLED = (
-    " These items were sampled with unequal probabilities, which are not weighted here: the "
-    "comparison describes the sample."
+    " These items were sampled with unequal probabilities. The comparison doesn't weight them, so "
+    "it describes the sample."
 )
 HEADS = ("judge", "first", "second", "change", "better", "worse", "p")
 VALUE_HEADS = ("judge", "value", *COMPLETENESS_HEADS)

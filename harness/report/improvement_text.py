@@ -78,7 +78,7 @@ def _row(row: Candidate) -> list[str]:
 def _gained(improvement: Improvement) -> Iterator[str]:
     asked = percent(improvement.n_calls / max(improvement.n_calls_full, 1))
     yield (
-        f"The search used {improvement.n_calls:,} replies, {asked} of what it takes to try every "
+        f"The search used {improvement.n_calls:,} replies, {asked} of the number for trying every "
         "way of asking on every development item."
     )
     if improvement.ending == "stopped":

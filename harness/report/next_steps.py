@@ -35,12 +35,12 @@ READ_ERRORS = {  # words by whether there is only one judge
 
 
 ANSWER_FIRST = (
-    "Correct what kept the judges from answering. Then `{resume}` sends the requests that failed "
+    "Fix the cause that kept the judges from answering. Then `{resume}` sends failed requests "
     "again."
 )
 
 
-CORRECT = "Correct what kept the judges from answering, and run them again."
+CORRECT = "Fix the cause that kept the judges from answering, and run them again."
 
 
 LIMIT_COST = " To limit the cost, add --max-cost."
@@ -248,7 +248,7 @@ def _missing_replies(v: Validation) -> list[str]:
 
 
 def _break_even(v: Validation) -> str:
-    """Report the share of such ratings above which a different judge is best; "" without one."""
+    """Report the share of such ratings above which a different judge is best, or ""."""
     even = v.decision.break_even
     if even is None or len(even.pieces) == 1:
         return ""

@@ -90,9 +90,7 @@ def next_step(race: RaceResult, location: Location) -> str:
     if race.ending is None:
         higher = ", with a higher `--max-cost`" if race.over_budget else ""
         return f"Go on: `{command}`{higher}."
-    return (
-        f"Validate {race.judge} on all items: `{command} --complete-winner` asks it about the rest."
-    )
+    return f"Validate {race.judge} on all items: `{command} --complete-winner` runs it on the rest."
 
 
 def race_lines(race: RaceResult) -> list[str]:

@@ -81,17 +81,17 @@ def study_text(study: Study, names: Mapping[str, str]) -> str:
 
 
 BETA_NOTE = (
-    "beta-hat: share of negative choices along with which the positive option would be accepted; "
-    "`~`: by maximum likelihood from independent replies."
+    "beta-hat: share of negative choices after which the positive option would be accepted too. "
+    "`~` marks maximum likelihood estimates from independent replies."
 )
 REGRET_NOTE = (
-    "Regret: what is lost by choosing the judge by a metric instead of by its use; 0 where the "
-    "metric picks the best judge, NA where decisions are undefined, as without response sets. "
-    "Point estimates; the report of each run gives intervals."
+    "Regret: the loss from selecting the judge by a metric instead of by the goal. It's 0 if the "
+    "metric picks the best judge, and NA if decisions are undefined, as without response sets. "
+    "These are point estimates. Each run's report has intervals."
 )
 NO_REGRET = (
-    "Regret is not defined in any of these tasks: it needs ranked judges, positive options and "
-    "response sets of the raters."
+    "Regret isn't defined in any of these tasks. It needs ranked judges, positive options and "
+    "the raters' response sets."
 )
 
 

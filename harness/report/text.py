@@ -217,13 +217,13 @@ def _n_lines(parts: Sequence[Part], left_out: Counter[str]) -> int:
 
 
 def _pointer(left_out: Counter[str]) -> list[Part]:
-    """Return the line that counts what is left out; nothing if all is there."""
+    """Return a line that counts the omitted parts, or nothing if the text is complete."""
     counts = [counted([n], f"more {kind}") for kind, n in left_out.items() if n]
     return [Part(paragraph(f"Add --details to see {listed(counts)}."))] if counts else []
 
 
 def _parts(validation: Validation, *, details: bool, width: int) -> list[Part]:
-    """Return all lines in order, by what may be left out."""
+    """Return all lines in order, grouped by the parts that can be left out."""
     parts = [Part(headline(validation))]
     if validation.task.notice and validation.evidence is None:
         parts.append(Part(f"({validation.task.notice})"))
@@ -246,7 +246,7 @@ def _parts(validation: Validation, *, details: bool, width: int) -> list[Part]:
 
 
 def _ranked(validation: Validation, *, details: bool, width: int) -> list[Part]:
-    """Return the ranking, with what its judges are compared on, and the tables below it."""
+    """Return the ranking, with the basis of its comparison, and the tables below it."""
     drawn = partial(draw_table, width=width)
     parts = []
     if compared := compared_on(validation, reasons=details):

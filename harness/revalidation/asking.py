@@ -1,4 +1,4 @@
-"""Requests of a round: which of a run's judges to run, on which items, and how."""
+"""Requests of a round: selection of a run's judges and items, and settings."""
 
 from __future__ import annotations
 

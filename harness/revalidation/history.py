@@ -152,7 +152,7 @@ class HistoryFile(ChecksummedLog):
 
     def unwritable(self, error: OSError) -> RunError:
         """Return an error with a note on kept replies."""
-        return RunError(f"{self.path}: cannot be written ({error.strerror}). {KEPT}")
+        return RunError(f"{self.path}: can't be written ({error.strerror}). {KEPT}")
 
 
 _DECODER = msgspec.json.Decoder(Baseline | Look)

@@ -182,7 +182,7 @@ def _estimate(p: Prepared, slices: Slices | None, judge: str, name: str) -> Esti
 def _change_ends(
     estimates: Sequence[Estimate], drawn: FloatArray, e: Evaluation, width: float
 ) -> tuple[float, float] | None:
-    """Return the score interval for the first of P values minus the mean of the others."""
+    """Return the score interval for the first of P values minus the mean of the rest."""
     values = np.array([estimate.value for estimate in estimates], dtype=np.float64)
     change = Sampled(
         value=float(values[0] - values[1:].mean()),

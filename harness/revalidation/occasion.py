@@ -83,7 +83,7 @@ def ask_occasion(
     stop: StopRequests | None = None,
     is_late: bool = False,
 ) -> OccasionAnswers:
-    """Request what an occasion has not answered yet; all replies are fresh.
+    """Request the replies that an occasion still lacks, without using the cache.
 
     If it ``is_late``, only submitted batches are collected, because new requests would mix two
     moments of a judge. Its separate cache contains only this occasion's replies. In a shared store,
@@ -113,7 +113,7 @@ def ask_occasion(
 
 
 def answers_of_occasion(run: RunFolder, occasion: int) -> OccasionAnswers:
-    """Return what an occasion received, without sending anything."""
+    """Return an occasion's received replies, without sending anything."""
     folder = RunFolder.open(occasion_path(run, occasion))
     verdicts = list(folder.read_verdicts().final.values())
     return OccasionAnswers(verdicts, folder.manifest.ended, ExitCode.DONE)
@@ -140,7 +140,7 @@ def close_occasion(run: RunFolder, occasion: int) -> None:
 
 
 def providers_of(verdicts: Sequence[Verdict]) -> dict[str, ProviderReport]:
-    """Return what each judge's provider reported about its replies."""
+    """Return each judge's provider report about its replies."""
     by_judge: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         by_judge.setdefault(verdict.judge, []).append(verdict)

@@ -234,7 +234,7 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
 
     @property
     def may_bring_more(self) -> bool:
-        """Whether planned replies are missing that new requests may bring."""
+        """Whether new requests could return planned replies that are missing."""
         return not self.outcomes or any(c.failed or c.not_asked for c in self.outcomes)
 
     @property
@@ -269,7 +269,7 @@ class InUse(Struct, frozen=True, kw_only=True):
 
     @property
     def p_values(self) -> tuple[float, float]:
-        """Anytime-valid p-values that it is no worse than any constant answer, and than a rater.
+        """Anytime-valid p-values of not being worse than a constant answer, or than a rater.
 
         Each uses half of alpha.
         """
@@ -451,7 +451,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
 
 
 def reported(judge: JudgeLook, baseline: Baseline | None) -> Iterator[Figure]:
-    """Yield what a provider reported about a round's replies, with the baseline's values."""
+    """Yield a provider's reports about a round's replies, with the baseline's values."""
     before = baseline.providers.get(judge.judge) if baseline else None
     for name in REPORTED:
         yield Figure(

@@ -123,7 +123,7 @@ def _done(
     watching: Watching,
     stop: StopRequests | None,
 ) -> LookEnding:
-    """Do what the options request."""
+    """Execute the options' request."""
     if options.if_due and (ending := _not_due(run, options, conditions, options.if_due)):
         return ending
     with Sitting.at(run, options, stop) as sitting:
@@ -289,7 +289,7 @@ def _replies_of(
 
 
 def with_counts(row: JudgeLook, judge: Completeness, why: str) -> JudgeLook:
-    """Add the counts of a judge's replies to its row, and what is missing if they don't suffice."""
+    """Add a judge's reply counts to its row, and the shortfall if they don't suffice."""
     reason = "" if judge.is_complete else ". ".join(filter(None, (str(judge), why)))
     return structs.replace(row, outcomes=judge.counts, shortfall=judge.shortfall, reason=reason)
 

@@ -471,7 +471,7 @@ def is_ahead(look: Look) -> bool:
 def _check_words(schedule: Schedule, target: Target) -> None:
     for word in (schedule.run, *schedule.options, schedule.package, str(Path.cwd())):
         if not word.isprintable() or "${{" in word:
-            raise RunError(f"{word!r} cannot be written into a schedule. Rename it.")
+            raise RunError(f"{word!r} can't be written into a schedule. Rename it.")
     if target in INSIDE_REPOSITORY:
         _check_inside(
             Path(schedule.run),

@@ -231,7 +231,7 @@ def test_plan_with_unknown_beta_is_refused(run, tmp_path):
     command = ("estimate", run, "--judge", "lexicon", "--items", items, "--n-labels", "0.1")
     result = call_harness(*command, "--beta-range", "0.1,0.2", "--out", "runs", cwd=tmp_path)
     assert result.returncode == 2
-    assert "no plan is known for a share that rests on beta" in result.stderr
+    assert "no plan for a share that depends on beta" in result.stderr
 
 
 @pytest.fixture

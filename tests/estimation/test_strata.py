@@ -164,8 +164,8 @@ def test_items_are_compared_within_strata(run, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--until-width", "0.2"), "no sequence is known to hold for items that are weighted"),
-        (("--paired-beta",), "no interval of beta is known to hold for items that are weighted"),
+        (("--until-width", "0.2"), "there's no valid sequence for items weighted by strata"),
+        (("--paired-beta",), "there's no valid interval of beta for items weighted by strata"),
     ],
 )
 def test_what_strata_do_not_go_with_is_refused(run, tmp_path, more, message):

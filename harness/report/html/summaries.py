@@ -65,7 +65,7 @@ def figures(v: Validation) -> list[Headline]:
 
 
 def _agreement(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headline:
-    """Return the rate of agreement with another rater, else the rate of equal decisions."""
+    """Return the rate of agreement with a different rater, or else of equal decisions."""
     assert v.evidence is not None
     agreeing = v.evidence.share_agreeing
     if agreeing is not None and agreeing.judge is not None and agreeing.human is not None:
@@ -155,7 +155,7 @@ def section_results(
     complete = sum(practice.state != "missing" for practice in practices)
     return {
         "search": details.search.lead[-1] if details and details.search else "",
-        "race": f"asked for {share_asked(v.race)} of all replies" if v.race else "",
+        "race": f"used {share_asked(v.race)} of all replies" if v.race else "",
         "ranking": _ranking(v),
         "sensitivity": _sensitivity(v),
         "certainty": _strata(v),
