@@ -433,7 +433,7 @@ def _task_rows(plans: Sequence[ImportPlan]) -> list[tuple[str, str]]:
         cut = WIDTH - TASK_INDENT
         rows.append(("task", text if len(text) <= cut else f"{text[: cut - 3]}..."))
     more = len(plans) - MOST_TASKS
-    return [*rows, ("", f"and {more} more tasks, see --json")] if more > 0 else rows
+    return [*rows, ("", f"and {more} more tasks. List them with --json")] if more > 0 else rows
 
 
 def _wrapped(indent: str, text: str) -> str:

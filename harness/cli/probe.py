@@ -52,7 +52,7 @@ DESCRIPTIONS = {
     ),
     "authority": (
         "Claim in items that experts or a majority found an option right.",
-        "Authority probe: how often claims about the ratings of others change verdicts.",
+        "Authority probe: how often claims about other people's ratings change verdicts.",
     ),
     "verbosity": (
         "Pad items with sentences that say nothing.",
@@ -213,7 +213,7 @@ class PreferenceOptions(Options):
 
     own: tuple[str, ...] = option(
         ...,
-        "The system that each judge is: JUDGE=SYSTEM, comma-separated.",
+        "Each judge's own system, as JUDGE=SYSTEM, comma-separated.",
     )
     author: str | None = option(None, "Field that names the system that wrote an item's text.")
 

@@ -99,7 +99,7 @@ class Strata:
             if (n_rated := int((names == name).sum())) < MIN_RATED:
                 raise OptionError(
                     "strata",
-                    f"{n:,} unlabelled items have {self.field} {name!r}, and {n_rated} rated ones",
+                    f"{n:,} unlabelled items have {self.field} {name!r}, but only {n_rated} rated",
                     f"Rate at least {MIN_RATED} of them, or remove them from the items",
                 )
         by_name = {name: rated.rows(names == name) for name in self.n_unlabelled}

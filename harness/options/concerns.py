@@ -310,7 +310,7 @@ class Within(Options):
 
 
 class CompleteWinner(Options):
-    """Option to complete the winner after a race."""
+    """Option to run a race's winner on the remaining items."""
 
     panel: ClassVar[str] = "Cost"
     complete_winner: bool = option(

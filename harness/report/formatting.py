@@ -148,7 +148,7 @@ def reach(counts: Iterable[int]) -> str:
 
 
 def about(count: float) -> str:
-    """Return a count of items as a whole number, because ties can split items."""
+    """Return a count of items, which ties can make fractional, as a whole number."""
     return f"{count:.0f}" if float(count).is_integer() else f"about {max(round(count), 1)}"
 
 

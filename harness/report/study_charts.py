@@ -32,7 +32,8 @@ ITEMS_NOTE = (
     "hold 90 % of the advantages of the draws."
 )
 MARGIN_NOTE = (
-    "Winning rate of each judge by the margin eps (Calderon et al. 2025, figure 3); 0.5 passes."
+    "Winning rate of each judge by the margin eps (Calderon et al. 2025, figure 3). "
+    "A judge passes at 0.5."
 )
 CERTAINTY_NOTE = (
     "Krippendorff's alpha on subsets of 100 items, by the share of them on which all raters agree: "

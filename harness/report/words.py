@@ -128,7 +128,7 @@ REASONS: dict[Reason, str] = {  # reasons why a value, an interval or a section 
     "not_a_probability": "a confidence is outside 0 to 1",
     "no_confidence": "no confidence to order the answers by (a stated one, a logprob, or the "
     "agreement of several samples)",
-    "no_mean": "the metric is not a mean over items",
+    "no_mean": "the metric isn't a mean over items",
     "no_weighted_rank_test": "the rank test doesn't support weights",
     "judge_uninformative": "the judge says yes as often on either kind of item",
     "one_label": "all labels are the same",

@@ -67,7 +67,7 @@ def in_use(
             log_e_constant=_sum(log_constant, before.log_e_constant if before else None),
             log_e_human=_sum(log_human, before.log_e_human if before else None),
         )
-    return InUse(judge=judge, reason="no elicitation whose replies the metric scores")
+    return InUse(judge=judge, reason="the metric can't score replies from any elicitation")
 
 
 def _sum(log_e: float | None, before: float | None) -> float | None:

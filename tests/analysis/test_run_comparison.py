@@ -69,7 +69,7 @@ def test_comparisons_of_sampled_items_say_that_they_describe_the_sample():
         compare_runs(source, source) for source in map(sampled, [("0.5", "0.25"), ("0.5", "0.5")])
     )
     assert (unequal.sampled, equal.sampled) == (True, False)
-    assert scope(("a", "b"), unequal).endswith("the comparison describes the sample.")
+    assert scope(("a", "b"), unequal).endswith("it describes the sample.")
     assert "sample" not in scope(("a", "b"), equal)
 
 

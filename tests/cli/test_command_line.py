@@ -196,7 +196,7 @@ def test_alone_it_says_what_to_type(place):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("run", "name a task"),
+        ("run", "pass a task"),
         ("run toxicity", "Got unexpected extra argument"),
         ("run --task", "requires an argument"),
         ("nonsense", "nonsense"),

@@ -79,8 +79,8 @@ def test_label_of_an_item_is_fixed_once_it_counts(tmp_path):
     ("arguments", "message"),
     [
         (("--ratings-per-item", "2"), "it goes with --until-width"),
-        (("--until-width", "0.1", "--beta-range", "0.1,0.3"), "no sequence is known"),
-        (("--until-width", "0.1", "--paired-beta"), "no sequence is known"),
+        (("--until-width", "0.1", "--beta-range", "0.1,0.3"), "there's no sequence for a share"),
+        (("--until-width", "0.1", "--paired-beta"), "there's no sequence for a share"),
         (("--until-width", "0.1", "--ratings-per-item", "4"), "no item has 4 ratings"),
         (("--until-width", "0"), "until-width"),
     ],

@@ -180,7 +180,7 @@ def test_strata_that_nobody_rated_are_refused_before_the_judge_is_asked(run, tmp
     rows = [*read(tmp_path / "new.jsonl"), {"id": "x", "language": "it", "text": "bella"}]
     write_jsonl(tmp_path / "more.jsonl", rows)
     said = refusal(run, tmp_path, "--strata", "language", items="more.jsonl")
-    assert "1 unlabelled items have language 'it', and 0 rated ones. Rate at least 2" in said
+    assert "1 unlabelled items have language 'it', but only 0 rated. Rate at least 2" in said
 
 
 def test_fields_that_items_lack_are_refused(run, tmp_path):

@@ -72,7 +72,7 @@ def test_an_error_is_posted_too(schedule, stub):
 @pytest.mark.parametrize("address", ["hooks.example/T00", "file:///T00", "https://", "http://[T00"])
 def test_what_is_no_address_is_refused_and_not_repeated(address):
     """Before anything is asked."""
-    with pytest.raises(RunError, match="is not an address") as refused:
+    with pytest.raises(RunError, match="isn't an address") as refused:
         check_notify_url(address)
     assert "T00" not in str(refused.value)
 
