@@ -316,8 +316,9 @@ def _usage_message(error: Exception) -> str:
 def _argument_hint(error: Exception) -> str:
     """Return how to pass an option that the command takes as an argument; "" for other errors."""
     context, option = getattr(error, "ctx", None), getattr(error, "option_name", "")
-    parameters = context.command.params if context else []
-    names = {p.name for p in parameters if p.param_type_name == "argument"}
+    if context is None:
+        return ""
+    names = {p.name for p in context.command.params if p.param_type_name == "argument"}
     if (name := option.removeprefix("--")) not in names:
         return ""
     return f"Pass the {name} as an argument: {context.command_path} {name.upper()}"

@@ -92,8 +92,8 @@ def next_steps(v: Validation) -> list[str]:
     if v.decision.verdict == "none":
         read = READ_ERRORS[len(v.judges) == 1]
         is_lone = has_single_ratings(v)
-        first = [step_words(v, ONE_HUMAN.kind)] if is_lone else _promising(v) or _searching(v)
-        return [*first, TRY_OTHERS, read, *_missing_replies(v)]
+        own = [step_words(v, ONE_HUMAN.kind)] if is_lone else _promising(v) or _searching(v)
+        return [*own, TRY_OTHERS, read, *_missing_replies(v)]
     if v.decision.verdict in RECOMMENDING:
         stated = [] if v.decision.verdict == "use" else [step_words(v, INDEPENDENT.kind)]
         return [*stated, _using(v), *_steps(v)]
