@@ -149,7 +149,7 @@ def test_page_of_metrics_alone_has_neither_items_nor_prompts(validation):
     html = page(validation)
     assert 'id="item-list"' not in html
     assert "<h3>Prompts</h3>" not in html
-    assert "Judges as called" in html
+    assert "Judges with their call parameters" in html
 
 
 def test_page_is_the_same_for_the_same_run(validation, details):

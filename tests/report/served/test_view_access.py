@@ -164,4 +164,4 @@ def test_a_port_that_is_taken_is_one_line(server, tmp_path):
     """Exit code 2, with what to do."""
     done = call_harness("view", "--port", server.port, cwd=tmp_path)
     assert done.returncode == 2
-    assert f"port {server.port} cannot be used" in done.stderr
+    assert f"port {server.port} can't be used" in done.stderr
