@@ -261,7 +261,7 @@ def test_guess_is_confirmed_and_corrected_on_a_terminal(tmp_path):
     task = load_task(tmp_path / "mine")
     assert {r.rater for r in task.ratings} == {"ann1", "ann2", "extra"}
     assert task.property == "whether it is good"
-    assert b"'nonsense' is no role" in shown
+    assert b"'nonsense' isn't a column role" in shown
 
 
 def test_rejected_rows_are_listed_with_line_and_reason(tmp_path):
