@@ -241,7 +241,7 @@ def test_a_weak_reading_is_not_taken(tmp_path):
 
 @pytest.mark.slow
 def test_guess_is_confirmed_and_corrected_on_a_terminal(tmp_path):
-    """On a terminal one change is typed, then y (or Enter), then what was rated."""
+    """On a terminal changes are typed, then y (or Enter), then what was rated."""
     path = table(tmp_path, "id,note,ann1,ann2,extra\na,good one,yes,no,yes\nb,bad one,no,no,yes\n")
     terminal, inside = pty.openpty()
     command = [sys.executable, "-m", "harness", "curate", "new", "mine", "--from", str(path)]
@@ -249,7 +249,8 @@ def test_guess_is_confirmed_and_corrected_on_a_terminal(tmp_path):
         command, cwd=tmp_path, stdin=inside, stdout=inside, stderr=inside
     ) as process:
         os.close(inside)
-        os.write(terminal, b"raters=ann1,ann2,extra\nnonsense=1\ny\nwhether it is good\n")
+        typed = b"raters=ann1,ann2,extra\nnonsense=1\ntext=note\ny\nwhether it is good\n"
+        os.write(terminal, typed)
         shown = b""
         while process.poll() is None or b"Next:" not in shown:
             try:
