@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from harness.stats.estimation.identified_set import PairedBeta
     from harness.stats.estimation.label_plan import LabelPlan
     from harness.tasks import Item, Task
-    from harness.tasks.item import Elicitation
+    from harness.tasks.item import AnswerKind, Elicitation
 
 FOLDER = "estimates"
 DEFAULT_LEVEL = 0.95
@@ -241,7 +241,7 @@ def estimate(
     if judge not in source.verdicts:
         names = ", ".join(source.verdicts)
         raise RunError(f"{folder.path}: no judge {judge!r}", f"Use one of {names}")
-    quantity = _quantity(source, wanted.options)
+    quantity = _quantity(source, judge, wanted.options)
     all_rated = rated_items(source, judge, quantity)
     tables = _tables(items, all_rated.items, wanted.options)
     strata, rated = None, {"": all_rated}
@@ -604,14 +604,14 @@ def _by_slice(
     )
 
 
-def _quantity(source: Source, options: EstimateOptions) -> Quantity:
+def _quantity(source: Source, judge: str, options: EstimateOptions) -> Quantity:
     """Return the quantity to estimate, and refuse options that don't fit it."""
     given = "paired_beta" if options.paired_beta else "beta_range"
     of_sets = options.paired_beta or options.beta_range is not None
     if SystemFields.of(source.task, options.field):
         quantity = Quantity.preference(source.task)
     else:
-        answers = "forced_choice" if of_sets else source.ranking_elicitation
+        answers = "forced_choice" if of_sets else _answers_of(source, judge)
         quantity = Quantity.of(source.task, answers)
     if of_sets and quantity.kind != "share":
         raise OptionError(given, "mean scores have no beta", f"Leave {{{given}}} out")
@@ -623,6 +623,14 @@ def _quantity(source: Source, options: EstimateOptions) -> Quantity:
             found=options.n_labels,
         )
     return quantity
+
+
+def _answers_of(source: Source, judge: str) -> AnswerKind:
+    """Return the kind of answers that ranks judges, or the other if the judge gave no others."""
+    ranked_by = source.ranking_elicitation
+    other: AnswerKind = "response_set" if ranked_by == "forced_choice" else "forced_choice"
+    asked_for = {verdict.elicitation for verdict in source.verdicts[judge]}
+    return other if asked_for == {other} else ranked_by
 
 
 def _n_judges(folder: RunFolder) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.report.formatting import (
     capitalized,
@@ -181,14 +181,17 @@ def render(
     excess = _n_lines(parts, left_out) - most_lines
     if excess > 0 and (n_cut := min(excess + 1, len(validation.judges) - LEAST_ROWS)) > 0:
         left_out["judge"] = n_cut
-        table = Part("\n" + _ranking(validation, details=False, width=width, n_cut=n_cut))
+        table = TextPart("\n" + _ranking(validation, details=False, width=width, n_cut=n_cut))
         parts = [table if part.kind == "ranking" else part for part in parts]
     place = next(i for i, part in enumerate(parts) if part.kind == "summary")
     return _joined([*parts[:place], *_pointer(left_out), *parts[place:]])
 
 
+PartKind: TypeAlias = Literal["", "note", "example", "sentence", "ranking", "summary"]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class TextPart:
     """Some lines of a validation.
 
     Attributes
@@ -196,78 +199,88 @@ class Part:
     text : str
         The lines.
     kind : str
-        What may leave them out, see `LEFT_OUT`; others stay.
+        Whether it can be left out, see `LEFT_OUT`; other kinds stay.
     """
 
     text: str
-    kind: str = ""
+    kind: PartKind = ""
 
 
 MOST_LINES = 25  # that a command prints without --details
 LEAST_ROWS = 3  # judges of a ranking that is cut
-LEFT_OUT = ("note", "example", "sentence")  # kinds of parts, least important first
+LEFT_OUT: tuple[PartKind, ...] = (
+    "note",
+    "example",
+    "sentence",
+)  # kinds of parts, least important first
 
 
-def _joined(parts: Sequence[Part]) -> str:
+def _joined(parts: Sequence[TextPart]) -> str:
     return "\n".join(part.text for part in parts)
 
 
-def _n_lines(parts: Sequence[Part], left_out: Counter[str]) -> int:
+def _n_lines(parts: Sequence[TextPart], left_out: Counter[str]) -> int:
     return len(_joined([*parts, *_pointer(left_out)]).split("\n"))
 
 
-def _pointer(left_out: Counter[str]) -> list[Part]:
+def _pointer(left_out: Counter[str]) -> list[TextPart]:
     """Return a line that counts the omitted parts, or nothing if the text is complete."""
     counts = [counted([n], f"more {kind}") for kind, n in left_out.items() if n]
-    return [Part(paragraph(f"Add --details to see {listed(counts)}."))] if counts else []
+    return [TextPart(paragraph(f"Add --details to see {listed(counts)}."))] if counts else []
 
 
-def _parts(validation: Validation, *, details: bool, width: int) -> list[Part]:
+def _parts(validation: Validation, *, details: bool, width: int) -> list[TextPart]:
     """Return all lines in order, grouped by the parts that can be left out."""
-    parts = [Part(headline(validation))]
+    parts = [TextPart(headline(validation))]
     if validation.task.notice and validation.evidence is None:
-        parts.append(Part(f"({validation.task.notice})"))
+        parts.append(TextPart(f"({validation.task.notice})"))
     if (race := validation.race) is not None:
-        parts.append(Part("\n" + draw_table(*race_table(race), width=width)))
+        parts.append(TextPart("\n" + draw_table(*race_table(race), width=width)))
         if validation.judges:
-            parts += [Part(""), *(Part(paragraph(line)) for line in race_lines(race)), Part("")]
+            parts += [
+                TextPart(""),
+                *(TextPart(paragraph(line)) for line in race_lines(race)),
+                TextPart(""),
+            ]
     if validation.evidence is not None:
         parts += _ranked(validation, details=details, width=width)
     elif race is None:
-        parts.append(Part("\n" + draw_table(*agreement_table(validation), width=width)))
-    parts += [Part(paragraph(f"note: {note}"), "note") for note in validation.notes]
+        parts.append(TextPart("\n" + draw_table(*agreement_table(validation), width=width)))
+    parts += [TextPart(paragraph(f"note: {note}"), "note") for note in validation.notes]
     for i, replies in enumerate(validation.unreadable if details else worth_reading(validation)):
-        parts.append(Part("\n" + paragraph(sentence(replies)), "sentence" if i else ""))
-        parts += [Part(line, "example") for line in example_lines(replies)]
+        parts.append(TextPart("\n" + paragraph(sentence(replies)), "sentence" if i else ""))
+        parts += [TextPart(line, "example") for line in example_lines(replies)]
     lines = sentences(validation) if details else summary(validation)
     optional = optional_sentences(validation)
-    first, *others = (Part(paragraph(line), "sentence" * (line in optional)) for line in lines)
-    return [*parts, Part(f"\n{first.text}", "summary"), *others]
+    first, *others = (
+        TextPart(paragraph(line), "sentence" if line in optional else "") for line in lines
+    )
+    return [*parts, TextPart(f"\n{first.text}", "summary"), *others]
 
 
-def _ranked(validation: Validation, *, details: bool, width: int) -> list[Part]:
+def _ranked(validation: Validation, *, details: bool, width: int) -> list[TextPart]:
     """Return the ranking, with the basis of its comparison, and the tables below it."""
     drawn = partial(draw_table, width=width)
     parts = []
     if compared := compared_on(validation, reasons=details):
-        parts.append(Part(paragraph(f"{capitalized(compared)}.")))
-    parts.append(Part("\n" + _ranking(validation, details=details, width=width), "ranking"))
+        parts.append(TextPart(paragraph(f"{capitalized(compared)}.")))
+    parts.append(TextPart("\n" + _ranking(validation, details=details, width=width), "ranking"))
     if missing := missing_intervals(validation):
-        parts.append(Part(paragraph(missing), "sentence"))
+        parts.append(TextPart(paragraph(missing), "sentence"))
     if validation.rubric:
         title, heads, rows = rubric_table(validation, validation.rubric, intervals=details)
         end = "\n" if details or validation.notes else ""
-        parts.append(Part(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}{end}"))
+        parts.append(TextPart(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}{end}"))
     if validation.scores:
         title, heads, rows = score_table(validation.scores)
-        parts.append(Part(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}\n"))
+        parts.append(TextPart(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}\n"))
     if details and validation.ranking is not None:
         lines = [*_legend(validation, validation.ranking), *_translations(validation)]
         lines = [*map(paragraph, (*lines, *prevalence_lines(validation)))]
         lines += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
         for title, heads, rows in _further_tables(validation):
             lines += ["", paragraph(title), "", drawn(heads, rows), ""]
-        parts += map(Part, lines)
+        parts += map(TextPart, lines)
     return parts
 
 

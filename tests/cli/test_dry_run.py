@@ -95,9 +95,9 @@ def test_dry_run_wrote_a_new_baseline(place):
     before = contents(place)
     shown = invoke("revalidate", "rebase", 1, "--dry-run")
     assert shown.exit_code == 0, shown.output
-    assert "would hold the replies of round 1" in shown.stdout
+    assert "would contain the replies of round 1" in shown.stdout
     assert contents(place) == before
-    assert "holds the replies of round 1" in invoke("revalidate", "rebase", 1).stdout
+    assert "contains the replies of round 1" in invoke("revalidate", "rebase", 1).stdout
     assert contents(place) != before
 
 

@@ -51,7 +51,7 @@ def test_fail_unless_makes_a_missing_recommendation_exit_code_1(ratings):
     for least in ("use", "best_not_proven"):
         failed = invoke(*words, "--fail-unless", least)
         assert failed.exit_code == ExitCode.CHECK_FAILED
-        assert f"the verdict is none, --fail-unless asks for {least}" in failed.stderr
+        assert f"the verdict is none, but --fail-unless requires {least}" in failed.stderr
 
 
 @pytest.mark.parametrize("verdict", ["use", "best_not_proven"])

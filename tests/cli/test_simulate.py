@@ -102,7 +102,7 @@ def test_simulate_prints_tables_and_json(tmp_path):
     assert {"figure", "quantity", "value", "standard_error"} <= set(rows[0])
     wrong = call_harness("lab", "simulate", "7", cwd=tmp_path)
     assert wrong.returncode == 2
-    assert "none of 4, 5, 6" in wrong.stderr
+    assert "isn't one of 4, 5, 6" in wrong.stderr
 
 
 def test_simulate_takes_a_model_of_ones_own(tmp_path):

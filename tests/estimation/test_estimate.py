@@ -222,7 +222,7 @@ def test_interval_that_is_narrow_enough_needs_no_more_ratings(run, tmp_path):
     found = estimated(run, *arguments, "--n-labels", "0.9")
     assert found["needed"]["n"] == found["mean"]["n_labelled"] == N
     text = invoke("estimate", run, *arguments, "--out", "runs", "-q", "--n-labels", "0.9").stdout
-    assert "The interval is no wider than 90.0%, so you don't need more ratings." in text
+    assert "The interval isn't wider than 90.0%, so you don't need more ratings." in text
 
 
 def test_plan_with_unknown_beta_is_refused(run, tmp_path):

@@ -219,7 +219,7 @@ def test_next_step_of_judges_that_answered_nothing_was_to_try_another():
     v = validate(replace(source, verdicts={"lenient": failed}).with_settings(n_resamples=100))
     first, next_line, *_ = summary(v)
     assert first.startswith("No judge can be recommended, because none answered: lenient (")
-    assert next_line.startswith("Next: Correct what kept the judges from answering")
+    assert next_line.startswith("Next: Fix the cause that kept the judges from answering")
 
 
 def test_a_confidence_level_is_never_rounded(good):

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from harness.tasks.columns.table_answers import AnswerSettings
     from harness.tasks.schema import RaterIds
 
+MOST_NAMED = 8  # unused steps of a scale named in a note
 MAX_STEPS = 20  # a scale with more steps counts as continuous
 RARE_SHARE = 0.02  # share of an even split; labels below it get a note
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
@@ -619,7 +620,10 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
         return list(names)
     least, most = steps[0], steps[-1]
     whole = [str(step) for step in range(int(least), int(most) + 1)]
-    absent = ", ".join(step for step in whole if float(step) not in steps)
+    unused = [step for step in whole if float(step) not in steps]
+    absent = ", ".join(unused[:MOST_NAMED])
+    if len(unused) > MOST_NAMED:
+        absent += f" and {len(unused) - MOST_NAMED} more steps"
     if all(step.is_integer() for step in steps) and len(steps) < len(whole) < 2 * len(steps):
         if 1 in map(sub, steps[1:], steps):
             lowest = _absent([*range(int(least), int(most) + 1)])

@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from harness.tasks.item import Elicitation
 
 READ_AT_ONCE = 1000  # verdicts reread at once
-_PACKED = struct.Struct("<IiIqdddiii")
+_PACKED = struct.Struct("<IqIqdddqqq")
 _ROW = np.dtype(
     [
         ("item", "<u4"),
-        ("sample", "<i4"),
+        ("sample", "<i8"),
         ("kind", "<u4"),
         ("offset", "<i8"),
         ("cost_usd", "<f8"),
         ("latency_s", "<f8"),
         ("received_at", "<f8"),
-        ("prompt_tokens", "<i4"),
-        ("completion_tokens", "<i4"),
-        ("cached_tokens", "<i4"),
+        ("prompt_tokens", "<i8"),
+        ("completion_tokens", "<i8"),
+        ("cached_tokens", "<i8"),
     ]
 )
 
@@ -144,7 +144,7 @@ class VerdictColumns:
         self.item: NDArray[np.uint32] = rows["item"]
         self.kinds = tuple(kinds[k] for k in used.tolist())
         self.kind: NDArray[np.int32] = place.astype(np.int32)[rows["kind"]]
-        self.sample: NDArray[np.int32] = rows["sample"]
+        self.sample: NDArray[np.int64] = rows["sample"]
         self.cost_usd = rows["cost_usd"]
         self.latency_s = rows["latency_s"]
         self.received_at = rows["received_at"]

@@ -410,7 +410,7 @@ def test_short_remarks_that_name_their_rater_were_offered_as_texts_of_the_item(t
     ]  # fmt: skip
     written(tmp_path, head, rows)
     result = imported(tmp_path, "--raters", ",".join(NAMES), "--judges", "none")
-    assert f"Comments ({NAMES[0]}): remarks of raters" in joined(result.stdout)
+    assert f"Comments ({NAMES[0]}): raters' remarks" in joined(result.stdout)
     commands = [row for row in joined(result.stdout).splitlines() if "harness curate import" in row]
     assert not any("Comments" in command for command in commands)
     assert any("Customer wrote" in command for command in commands)

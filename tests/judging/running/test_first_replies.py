@@ -296,7 +296,7 @@ def test_run_stops_that_judge_alone(stub, folder, tmp_path, two_judges):
     out = tmp_path / "runs"
     done = invoke(
         *("run", "--task", folder, "--judges", "fine,chatty", "--elicitation", "forced_choice"),
-        *(*judges, *cache, "--out", out),
+        *(*judges, *cache, "--out", out, "--details"),
     )
     assert done.exit_code == 3
     n_bought = n_chatty(stub)

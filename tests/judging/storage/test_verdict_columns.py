@@ -74,7 +74,7 @@ def test_a_number_beyond_32_bits_is_a_damaged_line(tmp_path):
         item="a", judge="j", elicitation="forced_choice", outcome="answered", value="A"
     )
     body = encode(good).rpartition(b',"crc"')[0] + b"}"
-    large = with_checksum(body.replace(b'"sample":0', b'"sample":2147483648'))
+    large = with_checksum(body.replace(b'"sample":0', b'"sample":9223372036854775808'))
     path.write_bytes(HEADER + encode(good) + large)
     log = count_log(path)
     assert (log.n_damaged, len(log.by_judge["j"])) == (1, 1)
