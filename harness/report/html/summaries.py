@@ -98,7 +98,7 @@ def _closeness(v: Validation, row: JudgeEvidence) -> Headline:
         if is_closer and low is not None and high is not None:
             low, high = -high, -low
         bounds = with_bounds(abs(human.difference), low, high).partition(" ")[2]
-        limit = f"up to {number(check.threshold)} further away is within the margin"
+        limit = f"margin {number(check.threshold)}"
         items = "" if human.n_items == v.evidence.n_items else f" on {human.n_items} items"
         which = "closer to" if is_closer else "further from"
         meaning = f"{which} the raters than a human rater{items} {bounds}; {limit}"
