@@ -446,7 +446,7 @@ class _OptionMeasures(NamedTuple):
 
     @property
     def matching(self) -> list[str]:
-        """Metrics of how often a judge matches the raters, preferred first."""
+        """Metrics of a judge's agreement with the raters, in order of preference."""
         rows = (row for row in self.p.compared.rows if is_identified(row, self.p.sets))
         names = {row.name for row in rows}
         return [name for name in MATCHES if name in names]

@@ -1,1 +1,1 @@
-"""Data sets of ratings: importing, auditing, collecting, versions, verdicts of other tools."""
+"""Import, audit, collect and version ratings, and import other tools' verdicts."""

@@ -1,4 +1,4 @@
-"""Tables of a report for other programs."""
+"""Tables of a report, written for use in other programs."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def estimate(result: Estimate, digits: int = 3) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """Return a p-value, which is never 0, or NA."""
+    """Return a p-value as text: "<0.001" instead of 0, and NA if it is undefined."""
     return "<0.001" if p is not None and p < LEAST_P else number(p)
 
 

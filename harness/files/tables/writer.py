@@ -1,4 +1,4 @@
-"""Writing rows as csv and jsonl, so that spreadsheets read no cell as a formula."""
+"""Write rows as csv and jsonl so that spreadsheets don't read any cell as a formula."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _as_answer(tagged: re.Match[str]) -> str:
 
 
 def lines_of(text: str, read_line: LineReader) -> list[ReplyLine]:
-    """Return the lines of a text, the last `MAX_LINES` of them with their answers."""
+    """Return a text's lines, and read answers only from the last `MAX_LINES`."""
     lines, start = [], 0
     rows = text.split("\n")
     for i, row in enumerate(rows):

@@ -15,7 +15,7 @@ LEAST_INFORMATIVE = 0.05  # sensitivity + specificity - 1 below which the correc
 
 @dataclass(frozen=True, slots=True)
 class CorrectedShare:
-    """A share corrected after Rogan and Gladen, or the reason that there is none.
+    """A share with the Rogan-Gladen correction, or the reason that it is undefined.
 
     Attributes
     ----------

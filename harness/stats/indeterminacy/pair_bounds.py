@@ -261,7 +261,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Bounded:
-    """Inputs to the bounds of all values."""
+    """Inputs for computing the bounds on every value."""
 
     moments: PairMoments
     folds: IntArray
