@@ -105,7 +105,7 @@ def test_labels_are_planned_for_the_difference(run):
     assert needed["chance"] >= 0.8
     text = estimated(run, *words)
     assert "Each difference's interval is then no wider than 15.0% with a chance of" in text
-    assert "no wider than 90.0%" in estimated(run, "--by", "system", "--n-labels", "0.9")
+    assert "isn't wider than 90.0%" in estimated(run, "--by", "system", "--n-labels", "0.9")
 
 
 @pytest.mark.slow

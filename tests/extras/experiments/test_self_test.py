@@ -204,7 +204,7 @@ def test_self_test_of_a_run_is_a_section_of_its_report(tmp_path, monkeypatch):
     (folder / "selftest.json").write_text("{}", encoding="utf-8")
     broken = call_harness("report", folder, cwd=tmp_path)
     assert broken.returncode == 2
-    assert "selftest.json: no result of a self-test" in broken.stderr
+    assert "selftest.json: not the result of a self-test" in broken.stderr
     monkeypatch.setattr("harness.report.html.details.has_edge", lambda _: False)
     assert invoke("report", folder).exit_code == 0
     assert section not in page.read_text(encoding="utf-8")
