@@ -71,18 +71,17 @@ def run_hostile_task(folder: Path) -> Path:
     yaml = yaml.replace("label: Toxic", 'label: "<b onclick=window.hit=1>Toxic</b>"')
     (task / "task.yaml").write_text(yaml, encoding="utf-8")
     judges = scripted_judges()
+    env = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder / "data")}
     (folder / "judges.yaml").write_text(json.dumps({"judges": judges}), encoding="utf-8")
     run = run_harness(
         *("run", "--task", "task", "--judges", ",".join(judges), "--no-store"),
         *("--judges-file", "judges.yaml", "--elicitation", "forced_choice,response_set,paired"),
         cwd=folder,
-        env={**os.environ, "HOME": str(folder)},
+        env=env,
     )
     assert run.returncode == 3, run.stderr  # a third of one judge's replies can't be read
     [path] = (folder / "runs").iterdir()
     _as_of_a_server(path / "manifest.json")
-    run = run_harness(
-        "validate", path.relative_to(folder), cwd=folder, env={**os.environ, "HOME": str(folder)}
-    )
+    run = run_harness("validate", path.relative_to(folder), cwd=folder, env=env)
     assert run.returncode == 3, run.stderr
     return folder
