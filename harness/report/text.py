@@ -136,7 +136,7 @@ def second_questions_table(asked: SecondQuestions) -> TitledRows:
     ]
     title = (
         "The harness asked judges once more if it couldn't read a reply. Without these second "
-        "replies, judges are compared on {counted([asked.n_items])}, with "
+        f"replies, judges are compared on {counted([asked.n_items])}, with "
         f"{replies_each(asked.n_replies)}."
     )
     return title, ["judge", "asked again", "then read", "rank", "rank without"], rows
@@ -208,11 +208,7 @@ class TextPart:
 
 MOST_LINES = 25  # that a command prints without --details
 LEAST_ROWS = 3  # judges of a ranking that is cut
-LEFT_OUT: tuple[PartKind, ...] = (
-    "note",
-    "example",
-    "sentence",
-)  # kinds of parts, least important first
+LEFT_OUT: tuple[PartKind, ...] = ("note", "example", "sentence")  # least important first
 
 
 def _joined(parts: Sequence[TextPart]) -> str:

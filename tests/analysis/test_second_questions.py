@@ -77,7 +77,8 @@ def test_judge_that_answered_mostly_second_questions_has_no_place_without_them()
 def test_page_terminal_and_json_show_the_share_and_both_ranks():
     v = validate(listed(source(3)))
     rows = {"unsure": "0.0% of 40", "sure": "7.5% of 40"}
-    _, _, table = second_questions_table(v.second_questions)
+    title, _, table = second_questions_table(v.second_questions)
+    assert f"compared on {v.second_questions.n_items} items" in title
     assert {name: share for name, share, *_ in table} == rows
     text, html = render(v, details=True), page(v)
     for shown in (text, html):
