@@ -22,6 +22,7 @@ from harness.curation.importing.import_options import (
     WritingOptions,
 )
 from harness.errors import HarnessError, TaskError
+from harness.files.plain_text import SCREEN_LINES, SCREEN_WIDTH
 from harness.options.concerns import Json
 from harness.options.declaration import leave_out, read_options
 from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions
@@ -33,11 +34,9 @@ if TYPE_CHECKING:
     from harness.curation.importing import ImportPlan, ImportSummary, MaxRejected, Table
     from harness.curation.importing.import_recipe import Recipe
 
-WIDTH = 80
 MOST_WORDS = 110  # of questions
 MOST_NOTES = 4
 MOST_LISTED = 100  # characters of a list of columns in a question
-MOST_LINES = 25
 MOST_REJECTED = 5  # rows that are listed
 MOST_TASKS = 4  # tasks that are listed
 TASK_INDENT = 14  # characters before a task's line
@@ -158,7 +157,7 @@ def _draft_text(plans: Sequence[ImportPlan], command: Sequence[str], draft: _Dra
         words = short_words(reading, draft.table, draft.roles, draft.settings, draft.rated)
         lines.append(f"  {shlex.join([*command, *words])}")
     described = _describe(plans, unclear=False)
-    if len(described.splitlines()) + len(lines) >= MOST_LINES and tried:
+    if len(described.splitlines()) + len(lines) >= SCREEN_LINES and tried:
         described = _describe(plans, unclear=False, with_roles=False)
     return "\n".join([described, *lines])
 
@@ -430,7 +429,7 @@ def _task_rows(plans: Sequence[ImportPlan]) -> list[tuple[str, str]]:
         options = ", ".join(plan.answers.labels.values())
         text = f"{plan.name}: {plan.answers.scale}" + (f" ({options})" if options else "")
         text += f", positive: {', '.join(plan.answers.positive)}" if plan.answers.positive else ""
-        cut = WIDTH - TASK_INDENT
+        cut = SCREEN_WIDTH - TASK_INDENT
         rows.append(("task", text if len(text) <= cut else f"{text[: cut - 3]}..."))
     more = len(plans) - MOST_TASKS
     return [*rows, ("", f"and {more} more tasks. List them with --json")] if more > 0 else rows
@@ -439,7 +438,7 @@ def _task_rows(plans: Sequence[ImportPlan]) -> list[tuple[str, str]]:
 def _wrapped(indent: str, text: str) -> str:
     return fill(
         text,
-        WIDTH,
+        SCREEN_WIDTH,
         initial_indent=indent,
         subsequent_indent=" " * len(indent),
         break_on_hyphens=False,

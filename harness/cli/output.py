@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from harness.errors import RunError
-from harness.files.plain_text import escaped_json, visible_lines
+from harness.files.plain_text import SCREEN_LINES, SCREEN_WIDTH, escaped_json, visible_lines
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
@@ -69,11 +69,10 @@ def echo_validation(v: Validation, *, details: bool, n_lines_below: int = 0) -> 
 
     Without details, it fits on a screen with the lines that the command prints below it.
     """
-    from harness.report.text import MOST_LINES, render, verdict_paragraph
-    from harness.report.text_table import WIDTH
+    from harness.report.text import render, verdict_paragraph
 
-    width = max(get_terminal_size().columns, WIDTH)
-    text = render(v, details=details, width=width, most_lines=MOST_LINES - n_lines_below)
+    width = max(get_terminal_size().columns, SCREEN_WIDTH)
+    text = render(v, details=details, width=width, most_lines=SCREEN_LINES - n_lines_below)
     before, verdict, after = text.partition(verdict_paragraph(v))
     typer.echo(visible_lines(before), nl=False)
     typer.secho(visible_lines(verdict), nl=False, bold=True, fg=COLOURS[v.decision.verdict])

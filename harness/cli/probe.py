@@ -12,6 +12,7 @@ from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.option_panels import PanelCommand
 from harness.cli.output import echo, echo_json, show
+from harness.files.plain_text import SCREEN_WIDTH
 from harness.options.concerns import (
     MAX_SAMPLES,
     N_PROBED,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from harness.runs.run_folder import RunFolder
     from harness.tasks import Item, Task
 
-WIDTH = 80
 DESCRIPTIONS = {
     "injection": (
         "Insert instructions to the judge into items.",
@@ -269,7 +269,7 @@ def _print(probe: Probe, *, quiet: bool) -> None:
     for judge in probe.judges:
         echo("")
         for sentence in summaries(judge):
-            echo(fill(sentence, WIDTH))
+            echo(fill(sentence, SCREEN_WIDTH))
         if not quiet:
             echo("")
             show(flip_table(judge))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+SCREEN_WIDTH, SCREEN_LINES = 80, 25  # that a command prints by default
 DELETE = 0x7F
 N_PICTURES = 0x20
 _OTHERS = (  # C1, marks of direction and of width, halves of surrogate pairs, tags

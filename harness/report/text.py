@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from harness.files.plain_text import SCREEN_WIDTH
 from harness.report.formatting import (
     capitalized,
     choice_labels,
@@ -31,7 +32,7 @@ from harness.report.ranking_rows import agreement_table, missing_intervals
 from harness.report.recommendation import optional_sentences, sentences, summary
 from harness.report.score_table import score_table, strata_table
 from harness.report.slice_rows import terminal_slice_table
-from harness.report.text_table import WIDTH, draw_table, paragraph
+from harness.report.text_table import draw_table, paragraph
 from harness.report.unreadable_text import example_lines, sentence, worth_reading
 from harness.report.words import RUBRIC_LEVELS, UNITS
 from harness.stats.inference.metric import DESIGN_VALUE
@@ -150,7 +151,7 @@ def render(
     validation: Validation,
     *,
     details: bool = False,
-    width: int = WIDTH,
+    width: int = SCREEN_WIDTH,
     most_lines: int | None = None,
 ) -> str:
     """Return the ranking and the decision as text.
@@ -206,7 +207,6 @@ class TextPart:
     kind: PartKind = ""
 
 
-MOST_LINES = 25  # that a command prints without --details
 LEAST_ROWS = 3  # judges of a ranking that is cut
 LEFT_OUT: tuple[PartKind, ...] = ("note", "example", "sentence")  # least important first
 

@@ -6,24 +6,23 @@ import re
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING
 
-from harness.files.plain_text import visible
+from harness.files.plain_text import SCREEN_WIDTH, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WIDTH = 80
 GAP = 2
 NUMBER = re.compile(r"\S+ \[[^]]*\]|\d+ \(\d+-\d+\)")  # with an interval, a rank with its range
 CODE = re.compile("`[^`]+`")
 UNBROKEN = "\0"  # replaces a blank that can't end a line
-WORDS = TextWrapper(width=WIDTH, break_long_words=False, break_on_hyphens=False)
+WORDS = TextWrapper(width=SCREEN_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def draw_table(
     heads: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
-    width: int = WIDTH,
+    width: int = SCREEN_WIDTH,
     styled: bool = False,
 ) -> str:
     """Return a table as text.

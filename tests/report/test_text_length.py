@@ -9,7 +9,9 @@ import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
-from harness.report.text import MOST_LINES, render
+from harness.report.text import render
+
+MOST_LINES = 25
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,11 @@ from collections import Counter
 
 from support.processes import invoke
 
+from harness.errors import HarnessError
 from harness.tasks.schema import read_task_file
 
 MOST_ROUNDS = 4
+MOST_LINES = 25
 
 
 def commands(done):
@@ -84,3 +86,12 @@ def reaches_right(shape, done, place, monkeypatch):
             return True
         reached += [(commands(again), depth + 1)] if depth < MOST_ROUNDS else []
     return False
+
+
+def check_asked(make, place, monkeypatch):
+    """Check that a form is asked about on one screen, and read right by a command printed there."""
+    shape, done = first_import(make, place, monkeypatch)
+    assert isinstance(done.exception, HarnessError)
+    assert not list(place.glob("*/task.yaml"))
+    assert len(done.output.splitlines()) <= MOST_LINES
+    assert reaches_right(shape, done, place, monkeypatch), f"{done.exception}\n{done.output}"
