@@ -20,7 +20,7 @@ from harness.tasks.schema import MAX_RESPONSE_SETS, read_task_file
 MAX_BYTES = 1 << 30
 MAX_CPU_S = 10
 MEASURE = """
-import resource, sys, time
+import re, resource, sys, time
 from pathlib import Path
 from harness.errors import HarnessError
 from harness.tasks.schema import read_task_file
@@ -35,9 +35,11 @@ for name in sys.argv[1:]:
     except HarnessError as error:
         message = str(error)
     assert "\\n" not in message
+    status = Path("/proc/self/status").read_text()  # not ru_maxrss, which a child inherits
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     seconds = sum(usage.ru_utime + usage.ru_stime for usage in usages)
-    print(seconds - start, max(usage.ru_maxrss for usage in usages))
+    peak_kib = int(re.search("VmHWM:[^0-9]*([0-9]+)", status)[1])
+    print(seconds - start, max(peak_kib, usages[1].ru_maxrss))
     start = seconds
 """
 PIECES = ("[", "{", "]", "}", "a", ":", ",", '"', "'", "\n", " ", "- ", "? ", "|", "\\", "&a ", "1")
