@@ -75,6 +75,26 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"Did you mean {near[0]}?" if near else ""
 
 
+def use_one_of(name: str, names: Iterable[str], *, none: str) -> str:
+    """Return the advice for an unknown name: the most similar name, and all names there are.
+
+    Parameters
+    ----------
+    name : str
+        The name that isn't known.
+    names : iterable of str
+        The names that are known.
+    none : str
+        The advice where no name is known.
+    """
+    known = list(names)
+    return (
+        in_sentences(did_you_mean(name, known), f"Use one of {', '.join(known)}.")
+        if known
+        else none
+    )
+
+
 def capitalised(text: str) -> str:
     """Return a text that begins with a capital; unlike `str.capitalize`, change nothing else."""
     return text[:1].upper() + text[1:]

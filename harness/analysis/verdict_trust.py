@@ -12,7 +12,7 @@ from harness.analysis.inputs import sampling_weights
 from harness.analysis.judge_confidence import as_probabilities, confidences
 from harness.analysis.ratings import human_table, judge_table
 from harness.analysis.serialize import schema_of
-from harness.errors import RunError, TaskError
+from harness.errors import RunError, TaskError, use_one_of
 from harness.stats.modes import ErrorKind
 from harness.stats.trust.risk_tests import RiskMethod
 from harness.stats.trust.trusted_verdicts import NothingAccepted, trust_verdicts
@@ -240,8 +240,8 @@ NEEDED = {"majority": "forced choices", "rater": "forced choices", "set": "respo
 
 def _check(source: Source, judge: str) -> None:
     if judge not in source.verdicts:
-        names = ", ".join(source.verdicts)
-        raise RunError(f"task {source.task.name}: no judge {judge!r}", f"Name one of {names}")
+        problem = f"task {source.task.name}: this run has no judge {judge!r}"
+        raise RunError(problem, use_one_of(judge, source.verdicts, none="It has no verdicts"))
     source.task.require_options("trust in single verdicts")
     try:
         weights = sampling_weights(source.items)

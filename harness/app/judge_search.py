@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from harness.errors import RunError, TaskError, did_you_mean, in_sentences
+from harness.errors import RunError, TaskError, in_sentences, use_one_of
 from harness.options.concerns import WITHIN
 from harness.runs.run_folder import RunFolder, default_out
 from harness.tasks import load_task
@@ -108,8 +108,7 @@ def search_of_run(folder: RunFolder, judge: str) -> tuple[Task, dict[str, object
         raise RunError(
             in_sentences(
                 f"{folder.path}: this run has no judge {judge!r}",
-                did_you_mean(judge, asked),
-                f"Pass one of {', '.join(asked)}.",
+                use_one_of(judge, asked, none="It asked none."),
             )
         )
     task = folder.load_task()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.app.embeddings import embedder_of
 from harness.app.plan import NO_RACE, Plan, check_race, checked_plan, priced_in_batch
-from harness.errors import RunError, did_you_mean, in_sentences
+from harness.errors import RunError, in_sentences, use_one_of
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check_server_is_used, kept_answers, own_judges
 from harness.judging.prompts.requests import Prompts
@@ -101,8 +101,7 @@ def _asked_judge(folder: RunFolder, judge: str) -> JudgeSpec:
         raise RunError(
             in_sentences(
                 f"{folder.path}: this run has no judge {judge!r}",
-                did_you_mean(judge, asked),
-                f"Pass one of {', '.join(asked)}.",
+                use_one_of(judge, asked, none="It asked none."),
             )
         )
     return asked[judge]

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.app.plan_of_run import other_items
 from harness.app.run import part_name
-from harness.errors import RunError, TaskError
+from harness.errors import RunError, TaskError, use_one_of
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import ItemTables, read_parts
 from harness.estimation.unrated_items import FOLDER, filled, rated_items, with_items
@@ -83,8 +83,8 @@ def draw_items(
     """
     source = compared_source(folder)
     if judge not in source.verdicts:
-        names = ", ".join(source.verdicts)
-        raise RunError(f"{folder.path}: no judge {judge!r}", f"Use one of {names}")
+        problem = f"{folder.path}: this run has no judge {judge!r}"
+        raise RunError(problem, use_one_of(judge, source.verdicts, none="It has no verdicts"))
     quantity = Quantity.of(source.task, source.ranking_elicitation)
     labelled, unanswered = filled(rated_items(source, judge, quantity).labelled, quantity)
     parts, fitted = [], fitted_of(folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.sliced_fields import SlicedField, field_names, sliced_fields
-from harness.errors import OptionError
+from harness.errors import OptionError, use_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,7 +88,7 @@ def field_to_slice(name: str, task: Task, rated: Sequence[Item]) -> SlicedField:
     if name in field_names(task, rated):
         problem = "fewer than two values have 10 rated items each"
         raise OptionError("by", problem, "Use a field with fewer values", found=name)
-    advice = f"Use one of {', '.join(fields)}" if fields else "Leave {by} out"
+    advice = use_one_of(name, fields, none="Leave {by} out")
     raise OptionError("by", "rated items have no such field", advice, found=name)
 
 

@@ -15,7 +15,7 @@ from harness.analysis.ratings import human_table
 from harness.analysis.reply_dates import NO_DATES, ReplyDates, reply_dates
 from harness.app.plan_of_run import plan_other_items
 from harness.app.run import ask_part
-from harness.errors import ExitCode, OptionError, RunError, TaskError
+from harness.errors import ExitCode, OptionError, RunError, TaskError, use_one_of
 from harness.estimation.accepted_items import AcceptedItems, AcceptedShare, check_trusting
 from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_at
 from harness.estimation.by_slice import (
@@ -239,8 +239,8 @@ def estimate(
     """
     source = compared_source(folder)
     if judge not in source.verdicts:
-        names = ", ".join(source.verdicts)
-        raise RunError(f"{folder.path}: no judge {judge!r}", f"Use one of {names}")
+        problem = f"{folder.path}: this run has no judge {judge!r}"
+        raise RunError(problem, use_one_of(judge, source.verdicts, none="It has no verdicts"))
     quantity = _quantity(source, judge, wanted.options)
     all_rated = rated_items(source, judge, quantity)
     tables = _tables(items, all_rated.items, wanted.options)

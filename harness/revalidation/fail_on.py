@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.analysis.choice_checks import check_metric
 from harness.analysis.conditions import DECISION, ComparedQuantity, Condition, read_conditions
 from harness.analysis.slice_names import SliceName, check_slice
-from harness.errors import RunError
+from harness.errors import RunError, use_one_of
 from harness.report.formatting import p_value, percent, reason_words
 from harness.revalidation.records import ALARMS, ANSWERED, BETA, UNITS, reported
 from harness.revalidation.watched_judges import judges_in_use
@@ -73,7 +73,8 @@ def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> Non
     for condition in conditions:
         if condition.judge is not None and condition.judge not in names:
             raise RunError(
-                f"--fail-on: no watched judge {condition.judge!r}. Use one of {', '.join(names)}."
+                f"--fail-on: no watched judge {condition.judge!r}. "
+                + use_one_of(condition.judge, names, none="No judge is watched.")
             )
     for name in sorted({c.quantity.name for c in conditions if c.quantity} - OTHER_NUMBERS):
         if (of_slice := SliceName.read(name)) is not None:

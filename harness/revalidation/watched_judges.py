@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.analysis.race_result import RACED
-from harness.errors import RunError, did_you_mean, in_sentences
+from harness.errors import RunError, in_sentences, use_one_of
 from harness.report.rebuild import stored_validation
 from harness.revalidation.history import FILE, read_history
 from harness.runs.sources import compared_source
@@ -35,9 +35,8 @@ def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSp
             raise RunError(f"{run.path}: {RACED}", f"Watch only {winner.name}")
     unknown = [name for name in names if name not in specs]
     if unknown:
-        near = did_you_mean(unknown[0], specs)
-        problem = f"{run.path}: no judge is named {unknown[0]!r}"
-        raise RunError(in_sentences(problem, near, f"It has {', '.join(specs)}."))
+        problem = f"{run.path}: this run has no judge {unknown[0]!r}"
+        raise RunError(in_sentences(problem, use_one_of(unknown[0], specs, none="It has none.")))
     members = {member for name in names for member in specs[name].members}
     wanted = members.union(names) if names else specs.keys()
     return tuple(spec for spec in specs.values() if spec.name in wanted)

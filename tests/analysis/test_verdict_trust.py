@@ -201,7 +201,7 @@ def test_errors_against_response_sets_need_response_sets(place):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--judge", "nobody", "--max-error", 0.1), "no judge 'nobody'. Name one of often, always"),
+        (("--judge", "nobody", "--max-error", 0.1), "no judge 'nobody'. Use one of often, always"),
         (("--judge", "often", "--max-error", 0), "max-error"),
         (("--judge", "often", "--max-error", 1.0), "max-error"),
         (("--judge", "often"), "max-error"),

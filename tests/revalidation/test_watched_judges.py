@@ -40,7 +40,7 @@ def test_a_look_watches_the_judges_that_are_named(schedule, stub):
     assert "among the judges that are watched" in text
     assert len(verdicts(schedule.look())) == 3
     unknown = invoke("revalidate", schedule.run, "--judges", "best,bset")
-    assert "no judge is named 'bset'. Did you mean best? It has best, flawed, wrong" in str(
+    assert "this run has no judge 'bset'. Did you mean best? Use one of best, flawed, wrong" in str(
         unknown.exception
     )
 
@@ -105,7 +105,7 @@ def test_a_schedule_watches_the_best_judges_by_default(schedule, monkeypatch):
     named = emitted_for(schedule.run, "--judges", "wrong")
     assert "--judges wrong" in named.stdout
     unknown = emitted_for(schedule.run, "--judges", "x")
-    assert "no judge is named 'x'" in str(unknown.exception)
+    assert "this run has no judge 'x'" in str(unknown.exception)
 
 
 def test_a_schedule_without_a_best_judge_watches_all_and_says_so(tmp_path, stub):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from harness.errors import TaskError, fault_of
+from harness.errors import TaskError, fault_of, in_sentences, use_one_of
 from harness.files.strict_yaml import read_yaml
 from harness.tasks.columns.table_answers import AnswerSettings
 from harness.tasks.dataset_fields import ColumnNames, HubDataset
@@ -77,8 +77,11 @@ def read_recipe(name: str) -> Recipe:
     path = Path(name) if name.endswith((".yaml", ".yml")) else BUNDLED / f"{name}.yaml"
     if path.parent == BUNDLED and name not in recipe_names():
         raise TaskError(
-            f"recipe {name!r} was not found. Use one of {', '.join(recipe_names())}, or a file "
-            "that ends in .yaml."
+            in_sentences(
+                f"recipe {name!r} was not found",
+                use_one_of(name, recipe_names(), none=""),
+                "You can also pass a file that ends in .yaml.",
+            )
         )
     try:
         return Recipe.model_validate(read_yaml(path))

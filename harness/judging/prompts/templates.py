@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from harness.errors import PromptError
+from harness.errors import PromptError, use_one_of
 from harness.files.regular_files import TooLarge, read_file
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _check(template: Template) -> None:
             if name not in ALLOWED[part]:
                 raise PromptError(
                     f"{template.path}: part [{part}]: unknown placeholder {{{{{name}}}}}. "
-                    f"Use one of {', '.join(sorted(ALLOWED[part]))}."
+                    + use_one_of(name, sorted(ALLOWED[part]), none="This part has no placeholders.")
                 )
     names = PLACEHOLDER.findall(template.parts["user"])
     item = [name for name in names if name in ITEM_NAMES]

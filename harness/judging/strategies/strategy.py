@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 from harness import loading
-from harness.errors import PluginError
+from harness.errors import PluginError, in_sentences, use_one_of
 from harness.judging.strategies.answer_schemas import verdict_format
 from harness.tasks import Option
 from harness.tasks.item import ELICITATIONS, AnswerKind, Elicitation
@@ -389,7 +389,7 @@ def joined(first: Strategy, second: Strategy) -> Strategy | None:
 
 def _single(text: str) -> Strategy:
     if not is_strategy(text):
-        raise ValueError(f"no such strategy. Use one of {', '.join(_usable())}")
+        raise ValueError(in_sentences("no such strategy", use_one_of(text, _usable(), none="")))
     name, _, number = text.partition(":")
     if name == DEFAULT.name:
         return DEFAULT

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from harness.errors import TaskError
+from harness.errors import TaskError, in_sentences, use_one_of
 from harness.tasks.columns.cell_values import folded_name, nearest
 from harness.tasks.columns.column_words import parts
 from harness.tasks.columns.rater_names import are_people
@@ -267,10 +267,13 @@ def mapping_of(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMappin
     values: dict[str, object] = {}
     for role, names in roles.items():
         if role not in ColumnMapping.__dataclass_fields__:
-            known_roles = ", ".join(ColumnMapping.__dataclass_fields__)
             raise TaskError(
-                f"{role!r} isn't a column role. Use one of {known_roles}. The meaning of labels "
-                "is set on the command line (--scale, --options, --positive, --ignore)."
+                in_sentences(
+                    f"{role!r} isn't a column role",
+                    use_one_of(role, ColumnMapping.__dataclass_fields__, none=""),
+                    "On the command line, --scale, --options, --positive and --ignore say what "
+                    "labels mean.",
+                )
             )
         columns = tuple(part for name in names for part in _split(name, table))
         if columns == (NONE,) and NONE not in table.columns and role != "judges":

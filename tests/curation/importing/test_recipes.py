@@ -191,7 +191,7 @@ def test_recipes_are_checked(tmp_path):
     assert recipe_names() == sorted(
         ["chaos-nli", "civil-comments", "dices", "mt-bench", "qags", "summeval", "topical-chat"]
     )
-    with pytest.raises(TaskError, match=r"recipe 'snli' was not found. Use one of chaos-nli"):
+    with pytest.raises(TaskError, match=r"recipe 'snli' was not found. Did you mean chaos-nli\?"):
         read_recipe("snli")
     own = write(tmp_path / "own.yaml", "about: x\nsource: y\nlicence: z\nproperty: p\ncolumn: {}\n")
     with pytest.raises(TaskError, match=r"own\.yaml: column: Extra inputs"):

@@ -427,11 +427,11 @@ FENCED = "{{fence}}\n{{text}}\n{{fence}}"
         (f"[system]\n{{{{text}}}}\n[user]\n{FENCED}", r"\[system\]: unknown placeholder {{text}}"),
         (
             f"[system]\n{{{{fence}}}}\n[user]\n{FENCED}",
-            r"\[system\]: unknown placeholder {{fence}}",
+            r"\[system\]: unknown placeholder {{fence}}. Use one of abstain, ",
         ),
         (
             f"[user]\n{FENCED}\n[abstain]\n{{{{options}}}}",
-            r"\[abstain\]: unknown placeholder {{options}}",
+            r"\[abstain\]: unknown placeholder {{options}}. This part has no placeholders",
         ),
         ("[user]\nRate.", "must show {{text}} once"),
         ("[user]\n{{text}}", "must show {{text}} once"),
