@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import inf
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from harness.analysis import check_choices
 from harness.analysis.ratings import is_held_out
@@ -160,7 +160,7 @@ def plan_run(
     server: Server = NO_SERVER,
     pool: Task | None = None,
     changed_by: str = "",
-    is_trial: bool = False,
+    purpose: Literal["run", "trial", "search"] = "run",
 ) -> Plan:
     """Check everything that a new run needs, without sending or writing anything.
 
@@ -181,8 +181,10 @@ def plan_run(
     changed_by : str
         Name of the probe that changed the items, which are then shown in one order of the answers;
         "" for none.
-    is_trial : bool
-        Whether nothing will be sent, so that the task may still lack the rated property.
+    purpose : str
+        Purpose of the plan. A trial sends nothing, so that the task may still lack the rated
+        property. A search has judges with templates of their own beside ``options.prompts``, which
+        is an error in a run.
 
     Raises
     ------
@@ -210,10 +212,10 @@ def plan_run(
     if options.max_tokens is not None:
         asked = [with_max_tokens(spec, options.max_tokens) for spec in asked]
     specs = tuple(_configured(spec, config, loaded, server) for spec in asked)
-    if not is_trial:
+    if purpose != "trial":
         check_property(loaded, specs)
     strategies = [spec.asking for spec in specs]
-    _check_prompts(config.prompts, specs)
+    _check_prompts(config.prompts, () if purpose == "search" else specs)
     drawn = None
     if not (config.prompts and (config.prompts / DEMONSTRATIONS).exists()):
         shown = without_held_out(pool or loaded, holdout)

@@ -75,7 +75,7 @@ def run(
             settings,
             choices=choices,
             server=server,
-            is_trial=handling.dry_run,
+            purpose="trial" if handling.dry_run else "run",
         )
         for task in options.several_tasks(subject.task)
     ]

@@ -118,7 +118,11 @@ def _plan_of(
         asked = list(dict.fromkeys((search.judge, best, *names)))
         try:
             plan = plan_run(
-                search.task, asked, options, choices=CHOICES, server=search.asked_server, pool=pool
+                *(search.task, asked, options),
+                choices=CHOICES,
+                server=search.asked_server,
+                pool=pool,
+                purpose="search",
             )
             return _without_examples(plan)
         except TaskError:

@@ -24,10 +24,11 @@ from harness.files.regular_files import read_file, write_file
 from harness.judging.judges.config import judges_folder, load_judges, user_file
 from harness.judging.judges.judge_registry import look_up
 from harness.judging.prompts.demonstrations import answers_of
+from harness.judging.prompts.requests import Prompts, template_name
 from harness.judging.prompts.templates import MAX_BYTES, PART
 from harness.judging.strategies.strategy import named
 from harness.options.concerns import RunOptions, Server
-from harness.tasks import bundled, load_task
+from harness.tasks import load_task
 from harness.tasks.write import Field, write_task_file
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
     from harness.app.judge_search import JudgeSearch
     from harness.app.plan import Plan
-    from harness.files.json_values import JsonObject
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
@@ -289,18 +289,18 @@ def write_judges(search: JudgeSearch, wordings: Sequence[TaskWording] = ()) -> l
     folder, users = search.path, search.server.judges_file or user_file()
     folder.mkdir(parents=True, exist_ok=True)
     registry = load_judges(users)
-    entries = {name: _entry(spec) for name, spec in registry.items()}
+    entries = {name: spec.entry() for name, spec in registry.items()}
     for spec in registry.values():
         for file in spec.prompts.values():
             source = (judges_folder(users) or folder) / file
             write_file(folder / file, read_file(source, MAX_BYTES, follow_links=True))
     writer = look_up(search.writer, registry, search.server)
-    entries[WRITER] = _entry(writer) | {"reask": 0, "answer": "plain"}
+    entries[WRITER] = writer.entry() | {"reask": 0, "answer": "plain"}
     plain = look_up(base_of(search.judge, registry), registry, search.server)
     so_far = {name_of(plain, w): w for w in (*wordings_of(search), *wordings)}
     for name, wording in so_far.items():
-        files = _write_templates(folder, name, search.task, wording)
-        entries[name] = _entry(plain) | {"prompts": files}
+        files = _write_templates(search, plain, name, wording)
+        entries[name] = plain.entry() | {"prompts": dict(plain.prompts) | files}
     write_file(folder / WORDINGS, json.dumps([w._asdict() for w in so_far.values()]).encode())
     write_file(folder / JUDGES, json.dumps({"judges": entries}, indent=1).encode())
     return [name_of(plain, wording) for wording in wordings]
@@ -324,24 +324,24 @@ def name_of(plain: JudgeSpec, wording: TaskWording) -> str:
     return f"{plain.name}-{sha256(json.dumps(wording).encode()).hexdigest()[:6]}"
 
 
-def _entry(spec: JudgeSpec) -> JsonObject:
-    """Return a judge as an entry for judges.yaml."""
-    entry = spec.model_dump(mode="json", exclude_defaults=True, exclude={"name", "other_urls"})
-    if spec.other_urls:
-        entry["base_url"] = [spec.base_url, *spec.other_urls]
-    return entry | {"kind": spec.kind, "model": spec.model, "reask": spec.reask}
-
-
-def _write_templates(folder: Path, name: str, task: Task, wording: TaskWording) -> dict[str, str]:
-    """Write forced-choice templates with a wording, and return their names."""
+def _write_templates(
+    search: JudgeSearch, plain: JudgeSpec, name: str, wording: TaskWording
+) -> dict[str, str]:
+    """Write the forced-choice templates of a judge with a wording, and return their names."""
+    strategies = [named("zero-shot"), named("cot")]
+    prompts = Prompts.load(
+        search.task,
+        strategies=strategies,
+        own=[plain.prompts],
+        own_folder=search.path,
+        first=search.settings.prompts,
+    )
     files = {}
-    for strategy in ("zero-shot", "cot"):
-        kind = named(strategy).template("forced_choice")
-        own = task.prompts.get(kind)  # type: ignore[call-overload]  # one of its names
-        source = (task.folder / own) if own else bundled("prompts") / f"{kind}.txt"
-        text = read_file(source, MAX_BYTES, follow_links=True).decode("utf-8-sig")
+    for strategy in strategies:
+        text = prompts.templates[template_name("forced_choice", strategy, plain.prompts)].text
+        kind = strategy.template("forced_choice")
         file = f"{sha256(name.encode()).hexdigest()[:12]}-{kind}.txt"
-        write_file(folder / file, _worded(text, task, wording).encode())
+        write_file(search.path / file, _worded(text, search.task, wording).encode())
         files[kind] = file
     return files
 

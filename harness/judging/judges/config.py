@@ -285,6 +285,16 @@ class JudgeSpec(BaseModel):
         members = [f"{key}: {json.dumps(value)}" for key, value in fields.items() if value]
         return f"`{json.dumps(name)}: {{{', '.join([*members, line[1]])}}}`"
 
+    def entry(self) -> JsonObject:
+        """Return the judge as an entry of judges.yaml, from which the same judge is loaded.
+
+        The entry has every field, because the default of a field depends on others.
+        """
+        entry = self.model_dump(mode="json", exclude={"name", "other_urls"})
+        if self.other_urls:
+            entry["base_url"] = [self.base_url, *self.other_urls]
+        return entry
+
     def __repr__(self) -> str:
         """Return one line without params, key and script."""
         return f"JudgeSpec({self.name!r}, {self.kind} {self.model!r}, {self.samples} samples)"

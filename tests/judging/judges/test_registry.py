@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -90,6 +91,21 @@ def test_specifications_survive_a_manifest(own):
     for spec in load_judges(path).values():
         assert JudgeSpec.model_validate_json(spec.model_dump_json()) == spec
         assert JudgeSpec.model_validate(spec.model_dump(mode="json")) == spec
+
+
+def test_an_entry_written_from_a_judge_loads_as_the_same_judge(own):
+    """One sample became ten, since one is the default of a field and ten that of its kind."""
+    entries = {
+        "once": {"model": "openai/gpt-4o", "samples": 1, "n_per_request": 1, "concurrency": 8},
+        "keyless": {"model": "anthropic/claude", "key_env": None, "params": {"temperature": None}},
+        "two": {"model": "m", "base_url": ["http://a/v1", "http://b/v1"], "samples": 1, "reask": 0},
+        "strict": {"model": "m", "base_url": "http://a/v1", "strategy": "json", "deadline_s": 30.0},
+        "both": {"kind": "ensemble", "members": ["once", "two"]},
+        "says": {"kind": "scripted", "replies": {"*": "A", "i": ["A", ["B", "x"]]}},
+    }
+    judges = load_judges(own(json.dumps({"judges": entries})))
+    written = {name: spec.entry() for name, spec in judges.items()}
+    assert load_judges(own(json.dumps({"judges": written}))) == judges
 
 
 def test_own_file_is_looked_for_where_the_help_says(tmp_path, monkeypatch):
