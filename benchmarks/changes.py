@@ -25,7 +25,7 @@ from support.look_schedules import Schedule, majority, other, replies, text_of
 from support.processes import invoke, start_server
 
 from harness.files.checksummed_log import with_checksum, without_checksum
-from harness.judging.judges.config import user_file
+from harness.files.user_folders import user_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.requests import Prompts
 from harness.runs.run_folder import NewJudges, RunConfig, RunFolder
@@ -80,7 +80,7 @@ def write_run(folder: Path, n: int) -> Path:
     _write_task(folder / "task", toxic, rng)
     task = load_task(folder / "task")
     specs = tuple(
-        JudgeSpec(name=name, kind="openai", model=f"{name}-1", base_url="http://127.0.0.1:9/v1")
+        new_judge(name=name, kind="openai", model=f"{name}-1", base_url="http://127.0.0.1:9/v1")
         for name in ACCURACY
     )
     run = RunFolder.create(

@@ -24,6 +24,8 @@ LAYERS = (
     ("options",),
     ("tasks",),
     ("judging.prompts", "judging.parsing", "judging.strategies"),
+    ("judging.model_names",),
+    ("judging.judge_spec",),
     ("judging.judges",),
     ("judging.storage", "judging.fingerprints"),
     ("judging.computed_verdicts",),

@@ -96,7 +96,7 @@ READ_WHOLE = {  # modules that read a file without a limit: files of the package
     "curation.verdicts.inspect_logs",
     "curation.verdicts.promptfoo_results",
     "curation.verdicts.verdict_tables",
-    "judging.judges.providers",
+    "judging.model_names",
     "report.html.rendering",
     "report.served.loopback",
     "report.served.run_pages",

@@ -18,12 +18,13 @@ from urllib.parse import urlsplit
 
 from harness.app.ask import ClusterEdge
 from harness.errors import HarnessError, JudgeUnavailable, RunError, capitalised
-from harness.files.user_folders import cache_folder
+from harness.files.user_folders import cache_folder, user_file
 from harness.judging.judges.base import key_of
-from harness.judging.judges.config import load_judges, user_file
+from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
-from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.judges.providers import PROVIDERS
 from harness.judging.judges.response_errors import MEANINGS, OK, failure_of
+from harness.judging.model_names import provider_of
 from harness.judging.storage.response_cache import CacheUnusable, measure_cache
 from harness.loading import edge
 from harness.options.concerns import HERE, NO_SERVER
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.options.concerns import Place, Server
 
 CheckState = Literal["ok", "note", "unusable"]

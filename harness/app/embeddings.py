@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from harness.errors import BudgetSpent, JudgeError, RunError
 from harness.files.user_folders import cache_folder
-from harness.judging.judges.config import EMBEDDING, load_judges
-from harness.judging.judges.embedding import text_id
+from harness.judging.judge_spec import EMBEDDING
+from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import build, check
 from harness.judging.judges.response_errors import explain
+from harness.judging.parsing.text_vectors import text_id
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.recorder import NoObserver
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harness.analysis import Source
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.running.recorder import Observer
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.storage.reply_store import Store

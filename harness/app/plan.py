@@ -17,13 +17,9 @@ from harness.errors import (
     TaskError,
     in_sentences,
 )
-from harness.judging.judges.config import (
-    ENSEMBLE,
-    judges_folder,
-    load_judges,
-    user_file,
-    with_max_tokens,
-)
+from harness.files.user_folders import user_file
+from harness.judging.judge_spec import ENSEMBLE
+from harness.judging.judges.config import judges_folder, load_judges, with_max_tokens
 from harness.judging.judges.judge_registry import (
     asks_in_both_orders,
     build,
@@ -78,7 +74,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis.check_result import JudgeCheck
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.demonstrations import Demonstrations
     from harness.judging.prompts.requests import Request
@@ -201,6 +197,8 @@ def plan_run(
     config = RunConfig(
         task=task if isinstance(task, str) else str(task.folder),
         choices=choices,
+        base_url=server.base_url,
+        key_env=server.key_env,
         judges_from=str(file.absolute()) if file else None,
         changed_by=changed_by,
         **dict(options) | {"holdout": holdout, "reply_cap": options.added_cap},

@@ -20,7 +20,7 @@ from harness.runs.run_folder import CONFIRMATION, RunConfig, RunFolder
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.options.concerns import Limit, Server
     from harness.tasks import Item, Task
     from harness.tasks.item import AnswerKind

@@ -30,6 +30,7 @@ from harness.files.user_folders import cache_folder, resume_command
 from harness.judging.fingerprints import fingerprints_of
 from harness.judging.judges.judge_registry import (
     announcement_of,
+    notice_of,
 )
 from harness.judging.judges.response_errors import UNREADABLE, explain
 from harness.judging.running.budget import CostBudget
@@ -102,6 +103,7 @@ def start(plan: Plan, out: Path, name: str | None = None) -> RunFolder:
     judges = NewJudges(
         specs=specs,
         skipped=plan.skipped,
+        notices={spec.name: notice for spec in specs if (notice := notice_of(spec))},
         fingerprints=fingerprints_of(specs, plan.task, plan.prompts, reading),
         embedder=plan.embedder,
     )

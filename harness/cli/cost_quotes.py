@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from harness.cli.output import dollars
+from harness.judging.judges.config import why_samples
 from harness.judging.running.cost_estimate import REASONING_TOKENS
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def quote_notes(plans: Sequence[Plan], quotes: Sequence[JudgeQuote]) -> Iterator
     for plan in plans[:1]:
         for job in plan.jobs:
             spec, n = job.judge.spec, job.samples
-            key = (n, spec.why_samples(plan.config.samples))
+            key = (n, why_samples(spec, plan.config.samples))
             by_reason.setdefault(key, []).append(spec.name)
     for (n, reason), judges in by_reason.items():
         yield f"{_count(n, 'reply', 'replies')} per item from {', '.join(judges)}, {reason}."

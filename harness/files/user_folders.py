@@ -67,3 +67,12 @@ def resume_command(
     place = [] if cache in {None, cache_folder()} else ["--cache", str(cache)]
     place += ["--store", store] if store else []
     return shlex.join(["harness", "resume", str(run), *options, *place])
+
+
+def user_file() -> Path | None:
+    """Return the user's judges file: ``$HARNESS_JUDGES``, else the one in their config folder."""
+    if path_name := os.environ.get("HARNESS_JUDGES"):
+        return Path(path_name)
+    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    path = Path(home).expanduser() / "judge-harness" / "judges.yaml"
+    return path if path.is_file() else None

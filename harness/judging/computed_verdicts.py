@@ -11,7 +11,7 @@ from harness.judging.strategies.strategy import Combining
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.strategies.strategy import Fitted
     from harness.tasks import Task

@@ -6,14 +6,14 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from harness.judging.judges.config import ENSEMBLE
+from harness.judging.judge_spec import ENSEMBLE
 from harness.judging.prompts.requests import template_name
 from harness.tasks.item import ELICITATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Prompts
     from harness.tasks import Task

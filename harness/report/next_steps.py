@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.decision import RECOMMENDING
 from harness.analysis.recommendation_checks import BEATS_BASELINES, INDEPENDENT, ONE_HUMAN
-from harness.judging.judges.config import LOCAL_KINDS
+from harness.judging.judge_spec import LOCAL_KINDS
 from harness.report.formatting import counted, listed, number
 from harness.report.race_text import next_step
 from harness.report.unreadable_text import first_step

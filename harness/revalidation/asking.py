@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from harness.analysis.completeness import completeness_of
 from harness.app.plan import Plan, make_job
 from harness.errors import JudgeUnavailable, RunError, in_sentences
-from harness.judging.judges.config import control_judges, load_judges
+from harness.judging.judge_spec import control_judges
+from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check, kept_answers, own_judges, reader_of
 from harness.judging.judges.pricing import check_limited
 from harness.revalidation.baseline_design import draw_anchor
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
     from harness.analysis.completeness import Completeness
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
     from harness.judging.running.stopping import StopRequests

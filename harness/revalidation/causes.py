@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from harness.app.plan_of_run import prompts_of
 from harness.errors import RunError, TaskError
+from harness.files.user_folders import user_file
 from harness.judging.fingerprints import QUESTION
-from harness.judging.judges.config import bundled_judges, load_judges, user_file, with_max_tokens
+from harness.judging.judges.config import bundled_judges, load_judges, with_max_tokens
 from harness.judging.judges.judge_registry import registered, with_answer_of
 from harness.judging.judges.pricing import with_reply_cap
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.revalidation.records import Baseline

@@ -21,7 +21,7 @@ from harness.app.ask import ask_open_units, shared_store
 from harness.errors import ExitCode, RunError
 from harness.files.regular_files import writing_to
 from harness.judging.computed_verdicts import computed_verdicts
-from harness.judging.judges.config import ENSEMBLE
+from harness.judging.judge_spec import ENSEMBLE
 from harness.judging.storage.response_cache import CacheUnusable, ResponseCache
 from harness.judging.storage.verdict_log import read_log
 from harness.revalidation.history import KEPT
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.app.plan import Plan
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
     from harness.judging.running.stopping import StopRequests

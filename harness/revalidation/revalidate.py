@@ -11,6 +11,7 @@ from harness.analysis.reply_dates import reply_dates
 from harness.app.run import how_to_resume
 from harness.errors import ExitCode, HarnessError, RunError
 from harness.files.regular_files import read_file, write_file, writing_to
+from harness.judging.judges.config import explained
 from harness.judging.storage.verdict_log import VerdictLog
 from harness.revalidation.asking import Sitting
 from harness.revalidation.assessment import assess, without_look
@@ -249,8 +250,10 @@ def _replies_of(
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
     streams = sitting.asked_streams(baseline, answers)
     replied = {stream.judge for stream in streams if stream.n_replies}
-    explained = {spec.name: spec.explain for spec in sitting.run.manifest.judges}
-    ended = {j: explained[j](reason) if reason else "" for j, reason in answers.ended.items()}
+    specs = {spec.name: spec for spec in sitting.run.manifest.judges}
+    ended = {
+        j: explained(specs[j], reason) if reason else "" for j, reason in answers.ended.items()
+    }
     whys = with_ensembles(sitting.run.manifest.judges, ended)
     skipped = with_ensembles(sitting.run.manifest.judges, answers.skipped)
     complete = sitting.completeness(answers, content.left_out)

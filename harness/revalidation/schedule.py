@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 
 from harness.app.ask import ClusterEdge
 from harness.errors import JudgeError, RunError, TaskError
-from harness.judging.judges.config import bundled_judges, load_judges, user_file
+from harness.files.user_folders import user_file
+from harness.judging.judges.config import bundled_judges, load_judges
 from harness.judging.judges.judge_registry import address_of, own_judges
 from harness.loading import edge
 from harness.options.concerns import NO_SERVER, Server
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.revalidation import Period, Target
     from harness.revalidation.records import Look
     from harness.runs.run_folder import RunFolder

@@ -13,7 +13,7 @@ from harness.runs.sources import compared_source
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.runs.run_folder import RunFolder
 
 

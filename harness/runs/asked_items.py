@@ -16,7 +16,7 @@ from harness.tasks import CANNOT_ASSESS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.runs.run_folder import RunConfig
     from harness.tasks import Item, Task
     from harness.tasks.item import Elicitation

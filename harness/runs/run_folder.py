@@ -47,14 +47,14 @@ from pydantic import (
 
 from harness.analysis.location import Location, location_of
 from harness.analysis.result import SCHEMA_VERSION as METRICS_SCHEMA
-from harness.errors import JudgeError, RunError, TaskError, fault_of
+from harness.errors import RunError, TaskError, fault_of
 from harness.files.regular_files import append_text, read_file, reader, unsafe_entry, write_file
-from harness.judging.judges.config import ENSEMBLE, JudgeSpec, load_judges, user_file
-from harness.judging.judges.judge_registry import address_of
+from harness.files.user_folders import user_file
+from harness.judging.judge_spec import ENSEMBLE, JudgeSpec
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
 from harness.judging.storage.verdict_columns import CountedLog, count_log
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
-from harness.options.concerns import Choices, RunOptions, Server
+from harness.options.concerns import BaseUrl, Choices, KeyEnv, RunOptions, Server
 from harness.tasks import Task, load_task, write_task
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ VERSIONED = (
 )
 
 
-class RunConfig(RunOptions):
+class RunConfig(KeyEnv, BaseUrl, RunOptions):
     """Options of a run, and values derived from them.
 
     Attributes
@@ -149,6 +149,8 @@ class Manifest(BaseModel):
         Embedding model, if the task compares vectors.
     skipped : dict of str to str
         Judges that don't apply to the task, with the reason.
+    notices : dict of str to str
+        Caveats about how judges are called, by judge.
     ended : dict of str to str
         Judges that are incomplete, with the reason.
     exit_code : int or None
@@ -178,6 +180,7 @@ class Manifest(BaseModel):
     judges: tuple[JudgeSpec, ...] = Field(max_length=MAX_JUDGES)
     embedder: JudgeSpec | None = None
     skipped: dict[str, str] = {}
+    notices: dict[str, str] = {}
     ended: dict[str, str] = {}
     exit_code: int | None = None
     asking_s: float | None = Field(None, ge=0, allow_inf_nan=False)
@@ -215,6 +218,8 @@ class NewJudges:
         Judges to run, and ensembles of them.
     skipped : dict of str to str
         Judges that can't run here, with the reason.
+    notices : dict of str to str
+        Caveats about how judges are called, by judge.
     fingerprints : dict of str to str
         Fingerprint of each judge's requests.
     embedder : JudgeSpec or None
@@ -223,6 +228,7 @@ class NewJudges:
 
     specs: tuple[JudgeSpec, ...]
     skipped: dict[str, str] = field(default_factory=dict)
+    notices: dict[str, str] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)
     embedder: JudgeSpec | None = None
 
@@ -274,6 +280,7 @@ class RunFolder:
             judges=judges.specs,
             embedder=judges.embedder,
             skipped=judges.skipped,
+            notices=judges.notices,
             hashes={"task": task.content_hash, "prompts": prompts.hash},
             fingerprints=judges.fingerprints,
             versions=versions(),
@@ -622,13 +629,9 @@ def server_of(manifest: Manifest, judges_file: Path | None = None) -> Server:
     named, usual = manifest.config.judges_from, user_file()
     is_other = named and (usual is None or Path(named) != usual.absolute())
     file = judges_file or (Path(named) if named and is_other else None)
-    specs = [spec for spec in (*manifest.judges, manifest.embedder) if spec and spec.base_url]
-    base_url = key_env = None
-    with suppress(JudgeError):  # the file is missing or wrong: the command that reads it says so
-        base_url, key_env = address_of(specs, load_judges(file)) if specs else (None, None)
     return Server(
-        base_url=base_url,
-        key_env=key_env,
+        base_url=manifest.config.base_url,
+        key_env=manifest.config.key_env,
         judges_file=file,
         allow_redirects=any(spec.allow_redirects for spec in manifest.judges),
     )

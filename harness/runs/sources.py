@@ -9,7 +9,7 @@ from shlex import join
 from typing import TYPE_CHECKING, Protocol
 
 from harness.analysis import JudgeFacts, Settings, Source
-from harness.analysis.completeness import Completeness
+from harness.analysis.completeness import UNREADABLE, Completeness
 from harness.analysis.inputs import JudgeScores, shared_items
 from harness.analysis.location import location_of
 from harness.analysis.race_result import RACED
@@ -23,11 +23,11 @@ from harness.judging.computed_verdicts import (
     notes_on,
 )
 from harness.judging.fingerprints import fingerprint_of_verdicts
-from harness.judging.judges.config import control_judges
-from harness.judging.judges.embedding import decode_vector, text_id
-from harness.judging.judges.judge_registry import easier_strategies, notice_of
+from harness.judging.judge_spec import control_judges, easier_strategies
+from harness.judging.judges.config import explained
 from harness.judging.parsing.external_verdicts import NO_VERDICTS, read_verdicts
 from harness.judging.parsing.reply_endings import ending_of
+from harness.judging.parsing.text_vectors import decode_vector, text_id
 from harness.judging.storage.verdict_columns import columns_of
 from harness.judging.storage.verdict_log import read_log
 from harness.judging.strategies.scores import BY_DIRECTION, score_direction
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.storage.verdict_columns import CountedLog
     from harness.judging.strategies.strategy import Fitted
@@ -90,7 +90,8 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         task=task,
         items=items_of(task, config),
         judges=tuple(
-            _facts(spec, task, is_control=spec.name in controls) for spec in manifest.judges
+            _facts(spec, task, replies.get(spec.name, ()), is_control=spec.name in controls)
+            for spec in manifest.judges
         ),
         verdicts=verdicts,
         replies_voted_on=_voting_replies(manifest, replies),
@@ -188,8 +189,11 @@ def _n_held_out(task: Task, share: float) -> str:
     return f"{n} of {len(task.items)} items are held out"
 
 
-def _facts(spec: JudgeSpec, task: Task, *, is_control: bool) -> JudgeFacts:
+def _facts(
+    spec: JudgeSpec, task: Task, replies: Sequence[Verdict], *, is_control: bool
+) -> JudgeFacts:
     """Return the facts about a judge that a validation needs in addition to its verdicts."""
+    is_unreadable = any(kind.outcome in UNREADABLE for kind in columns_of(replies).kinds)
     limits = [spec.params.get(name) for name in TOKEN_LIMITS]
     return JudgeFacts(
         name=spec.name,
@@ -197,7 +201,7 @@ def _facts(spec: JudgeSpec, task: Task, *, is_control: bool) -> JudgeFacts:
         is_control=is_control,
         model=spec.model,
         max_tokens=min((limit for limit in limits if isinstance(limit, int)), default=None),
-        other_strategies=easier_strategies(spec, task),
+        other_strategies=easier_strategies(spec, task) if is_unreadable else (),
     )
 
 
@@ -320,20 +324,20 @@ def _shortfalls(
         judge = Completeness(counts, MIN_ANSWERED if least is None else least)
         reason = manifest.ended.get(spec.name, "")
         if not judge.is_complete:
-            why = f". {spec.explain(reason)}" if reason else ""
+            why = f". {explained(spec, reason)}" if reason else ""
             yield f"{spec.name} is {judge.standing}: {judge}{why}"
         elif reason:
-            yield f"{spec.name} is incomplete ({spec.explain(reason)})"
+            yield f"{spec.name} is incomplete ({explained(spec, reason)})"
 
 
 def _notes(manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]) -> tuple[str, ...]:
-    notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
+    notes = list(manifest.notices.values())
     notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
-    explained = {spec.name: spec.explain for spec in manifest.judges}
+    specs = {spec.name: spec for spec in manifest.judges}
     for (judge, reason), n_failed in _failures(replies).items():
         if manifest.ended.get(judge) != reason:
             noun = "reply" if n_failed == 1 else "replies"
-            notes.append(f"{judge}: {n_failed} {noun} failed ({explained[judge](reason)})")
+            notes.append(f"{judge}: {n_failed} {noun} failed ({explained(specs[judge], reason)})")
     for judge, verdicts in replies.items():
         notes += [*_cut_prompts(judge, verdicts), *_unknown_endings(judge, verdicts)]
     return tuple(notes)

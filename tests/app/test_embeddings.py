@@ -16,8 +16,8 @@ from harness.app.plan import estimate_costs, plan_run
 from harness.errors import BudgetSpent, JudgeError, JudgeUnavailable, RunError
 from harness.files.user_folders import cache_folder
 from harness.judging.judges.config import load_judges
-from harness.judging.judges.embedding import decode_vector, encode_vector
 from harness.judging.judges.judge_registry import check
+from harness.judging.parsing.text_vectors import decode_vector, encode_vector
 from harness.runs.run_folder import RunFolder
 from harness.runs.sources import source_of
 from harness.tasks import load_task

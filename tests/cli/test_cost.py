@@ -13,7 +13,7 @@ from support.verdicts import verdict_from
 from harness.analysis import Validation
 from harness.analysis.judge_result import cost_of
 from harness.cli.progress import Lines
-from harness.judging.judges.config import JudgeSpec, load_judges
+from harness.judging.judges.config import load_judges, new_judge
 from harness.judging.running.budget import logged_cost_usd
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
@@ -101,7 +101,7 @@ class Heard(Lines):
 def test_progress_counts_a_shared_first_turn_once(place, stub, cached):
     """A line's cost is the summary's: a pair that goes on from a response set's reply pays for its
     second turn alone; without a cache it buys the first again."""
-    task, spec = load_task("task"), JudgeSpec.model_validate({"name": "far"} | local(stub))
+    task, spec = load_task("task"), new_judge(name="far", **local(stub))
     store = ResponseCache(place / "cache") if cached else NoStore()
     for run in ("first", "second"):
         heard = Heard({"far": 8 * 3 * 2})

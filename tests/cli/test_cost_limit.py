@@ -11,10 +11,10 @@ from support.processes import BATCH_SERVER, invoke, start_harness, start_server
 from support.task_folders import make_task_folder
 
 from harness.errors import JudgeUnavailable
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judge_spec import Price
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.endpoint import token_counts
 from harness.judging.judges.pricing import most_prompt_tokens, overshoot_of
-from harness.judging.judges.providers import Price
 from harness.judging.judges.response_errors import failure_of, may_be_billed
 from harness.judging.prompts.question import Message
 from harness.judging.prompts.requests import Request
@@ -163,7 +163,7 @@ def test_soft_limit_needs_a_limit(place, stub):
 
 def test_overshoot_is_that_of_the_replies_in_flight():
     """16 calls of up to 64,000 tokens, of which 4,096 are reserved, at $5 a million."""
-    spec = JudgeSpec(name="c", model="anthropic/claude-haiku-4-5", params={"max_tokens": None})
+    spec = new_judge(name="c", model="anthropic/claude-haiku-4-5", params={"max_tokens": None})
     shown = str(overshoot_of(spec, 16))
     assert overshoot_of(spec, 16).usd == pytest.approx(16 * (64_000 - 4096) * 5 / 1e6)
     assert shown == (
@@ -288,4 +288,4 @@ def test_highest_price_of_a_prompt_token_is_reserved():
 def test_token_limit_that_is_none_is_refused(limit):
     """-1 means no limit to some servers, and would have passed for one."""
     with pytest.raises(ValueError, match="max_tokens must be a whole number from 1"):
-        JudgeSpec(name="a", model="openai/a", params={"max_tokens": limit})
+        new_judge(name="a", model="openai/a", params={"max_tokens": limit})

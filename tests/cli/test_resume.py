@@ -123,11 +123,11 @@ def test_a_run_is_asked_on_by_a_judge_of_the_users_file_in_batches_at_their_pric
 
 def hosted(**changes):
     """Return the specification of a hosted judge as a manifest has it."""
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judges.config import new_judge
 
     fields = {"model": "openai/gpt-5.4-mini", "key_env": "OPENAI_API_KEY"} | changes
     fields |= {"name": changes.get("name", fields["model"])}
-    return JudgeSpec.model_validate(fields)
+    return new_judge(**fields)
 
 
 def test_a_built_in_alias_and_a_providers_own_key_need_no_options(unfinished):

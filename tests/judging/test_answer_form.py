@@ -14,7 +14,8 @@ from harness.app.plan import plan_run
 from harness.app.run import ask_open_units, start
 from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.fingerprints import fingerprints_of
-from harness.judging.judges.config import JudgeSpec, load_judges
+from harness.judging.judge_spec import JudgeSpec
+from harness.judging.judges.config import explained, load_judges
 from harness.judging.judges.judge_registry import build, look_up, own_judges, resolve
 from harness.judging.judges.parameter_refusals import REFUSED
 from harness.judging.prompts.question import Unit
@@ -130,7 +131,7 @@ def test_judge_that_follows_no_schema_is_an_error(task, tmp_path):
 
 def test_advice_for_a_refused_schema_is_an_entry_of_a_bundled_judge(tmp_path):
     """As printed, it makes the judge plain."""
-    text = load_judges()["gpt"].explain(REFUSED + "response_format")
+    text = explained(load_judges()["gpt"], REFUSED + "response_format")
     [entry] = [part for part in text.split("`") if part.startswith('"gpt"')]
     path = tmp_path / "j.yaml"
     path.write_text(f"judges:\n  {entry}\n")

@@ -9,7 +9,7 @@ from support.task_folders import make_task_folder
 
 from harness.errors import JudgeError
 from harness.judging.computed_verdicts import computed_verdicts, fitted_in_run
-from harness.judging.judges.config import JudgeSpec, load_judges
+from harness.judging.judges.config import load_judges, new_judge
 from harness.judging.judges.judge_registry import resolve
 from harness.judging.parsing.verdict import PairValue, Verdict
 from harness.judging.strategies.ensembles import MIN_RATED_IN_HALF, half_of
@@ -28,8 +28,8 @@ def task(tmp_path):
 
 
 def specs():
-    asked = [JudgeSpec(name=name, kind="random", model="uniform") for name in MEMBERS]
-    panel = JudgeSpec(name="panel", kind="ensemble", members=MEMBERS, strategy="weighted")
+    asked = [new_judge(name=name, kind="random", model="uniform") for name in MEMBERS]
+    panel = new_judge(name="panel", kind="ensemble", members=MEMBERS, strategy="weighted")
     return [*asked, panel]
 
 

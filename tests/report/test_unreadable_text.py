@@ -13,9 +13,9 @@ import harness
 from harness.analysis import JudgeFacts, validate
 from harness.analysis.completeness import UnreadableReplies, unreadable_replies
 from harness.app.run import finish
-from harness.judging.judges.config import JudgeSpec, with_max_tokens
-from harness.judging.judges.judge_registry import easier_strategies
-from harness.judging.judges.providers import REASONING_MAX_TOKENS
+from harness.judging.judge_spec import easier_strategies
+from harness.judging.judges.config import new_judge, with_max_tokens
+from harness.judging.model_names import REASONING_MAX_TOKENS
 from harness.report import page
 from harness.report.next_steps import next_steps
 from harness.report.rebuild import report_run
@@ -182,11 +182,11 @@ def test_a_reasoning_model_was_cut_off_at_32_tokens_before_its_answer():
     """Models known to reason have room to finish; a limit of the user's own stays."""
 
     def limit(model, **params):
-        return JudgeSpec(name="m", model=model, params=params).params["max_tokens"]
+        return new_judge(name="m", model=model, params=params).params["max_tokens"]
 
     reasoning = ("openai/o3", "openai/gpt-5", "deepseek/deepseek-reasoner", "groq/qwen/qwen3-32b")
     assert {limit(model) for model in reasoning} == {REASONING_MAX_TOKENS}
-    served = JudgeSpec(name="m", model="deepseek-r1:8b", base_url="http://127.0.0.1:1/v1")
+    served = new_judge(name="m", model="deepseek-r1:8b", base_url="http://127.0.0.1:1/v1")
     assert served.params["max_tokens"] == REASONING_MAX_TOKENS
     assert limit("openai/gpt-4o") == limit("anthropic/claude-haiku-4-5") == 32
     thinking = {"type": "enabled", "budget_tokens": 1024}
@@ -197,13 +197,13 @@ def test_a_reasoning_model_was_cut_off_at_32_tokens_before_its_answer():
 
 def test_max_tokens_replaces_the_limits_of_judges_that_send_one():
     """The first token alone is asked for where its probabilities are read."""
-    plain = JudgeSpec(name="m", model="openai/gpt-4o")
+    plain = new_judge(name="m", model="openai/gpt-4o")
     assert with_max_tokens(plain, 512).params["max_tokens"] == 512
-    other = JudgeSpec(name="m", model="openai/o3", params={"max_tokens": None})
+    other = new_judge(name="m", model="openai/o3", params={"max_tokens": None})
     assert with_max_tokens(other, 512).sent_params["max_tokens"] == 512
-    soft = JudgeSpec(name="m", model="openai/gpt-4o", strategy="logprob")
+    soft = new_judge(name="m", model="openai/gpt-4o", strategy="logprob")
     assert with_max_tokens(soft, 512) == soft
-    drawn = JudgeSpec(name="random", kind="random")
+    drawn = new_judge(name="random", kind="random")
     assert with_max_tokens(drawn, 512) == drawn
 
 
@@ -213,7 +213,7 @@ def test_only_strategies_that_the_judge_has_are_advised():
     finishing = load_task("toxicity")  # has a sentence to finish
 
     def advised(of=task, **fields):
-        return easier_strategies(JudgeSpec(name="m", **fields), of)
+        return easier_strategies(new_judge(name="m", **fields), of)
 
     assert advised(model="openai/gpt-4o") == ("json", "logprob")
     assert advised(model="anthropic/claude-haiku-4-5") == advised(model="openai/o3") == ("json",)

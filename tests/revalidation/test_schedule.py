@@ -18,7 +18,7 @@ from support.processes import invoke
 
 import harness
 from harness.errors import RunError, TaskError
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.options.concerns import Server
 from harness.revalidation.history import Look, read_history
 from harness.revalidation.schedule import (
@@ -229,7 +229,7 @@ def test_a_pipeline_that_could_not_ask_is_not_emitted(tmp_path, monkeypatch):
     manifest = Manifest(
         created="2026-01-01T00:00:00+00:00",
         config=RunConfig(task="/elsewhere/polite", item_text=False),
-        judges=(JudgeSpec(name="own", kind="endpoint", model="m", base_url="http://server/v1"),),
+        judges=(new_judge(name="own", kind="endpoint", model="m", base_url="http://server/v1"),),
         hashes={"task": "0", "prompts": "0"},
         versions={},
     )

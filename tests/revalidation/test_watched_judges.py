@@ -8,7 +8,7 @@ import pytest
 from support.look_schedules import Schedule, flawed, majority, other, replies, verdicts
 from support.processes import invoke
 
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.revalidation.history import FILE, read_history
 from harness.revalidation.watched_judges import watched_judges
 
@@ -119,8 +119,8 @@ def test_a_schedule_without_a_best_judge_watches_all_and_says_so(tmp_path, stub)
 
 def test_an_ensemble_is_watched_with_its_members():
     """Its verdicts are computed from theirs."""
-    asked = [JudgeSpec(name=name, kind="scripted", model="m") for name in ("a", "b", "c")]
-    panel = JudgeSpec(name="panel", kind="ensemble", model="a+b", members=("a", "b"))
+    asked = [new_judge(name=name, kind="scripted", model="m") for name in ("a", "b", "c")]
+    panel = new_judge(name="panel", kind="ensemble", model="a+b", members=("a", "b"))
     config = SimpleNamespace(race=None)
     run = SimpleNamespace(manifest=SimpleNamespace(judges=(*asked, panel), config=config))
     assert [spec.name for spec in watched_judges(run, ["panel"])] == ["a", "b", "panel"]

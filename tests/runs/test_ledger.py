@@ -17,7 +17,7 @@ import harness
 from harness.errors import RunError
 from harness.files.user_folders import data_folder
 from harness.judging.fingerprints import fingerprints_of
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.prompts.requests import Prompts
 from harness.runs.ledger import LEDGER, _locked, read_ledger
 from harness.runs.used_items import DIGEST, KEY, Contents, ItemDigests, encoded
@@ -371,7 +371,7 @@ def test_what_makes_another_judge(task, changes):
     same = {"name": "k", "samples": 3, "concurrency": 2}
 
     def print_of(fields, of_task=loaded):
-        spec = JudgeSpec(**base | fields)
+        spec = new_judge(**base | fields)
         prompts = Prompts.load(of_task, strategies=[spec.asking])
         return fingerprints_of([spec], of_task, prompts, {spec.name})[spec.name]
 

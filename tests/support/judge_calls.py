@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 
 from harness.errors import CallFailed
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.question import Message
 from harness.judging.prompts.requests import Request
@@ -72,7 +72,7 @@ ODD_REPLIES = [
 
 def judge_at(url: str | None, *, model: str = "stub", name: str = "judge", **settings):
     """Make a judge of a server's model; ``settings`` go to its specification."""
-    spec = JudgeSpec(name=name, model=model, base_url=url, key_env="STUB_KEY", **settings)
+    spec = new_judge(name=name, model=model, base_url=url, key_env="STUB_KEY", **settings)
     return build(spec, NO_TASK, None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uvloop
 
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
@@ -21,7 +21,7 @@ QUICK_RETRIES = RetryPolicy(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
 
 def scripted(replies, *, name="scripted", samples=1):
     """Specify a judge that replays a script."""
-    return JudgeSpec(name=name, kind="scripted", model="script", samples=samples, replies=replies)
+    return new_judge(name=name, kind="scripted", model="script", samples=samples, replies=replies)
 
 
 class RecordingObserver(NoObserver):

@@ -16,7 +16,7 @@ from harness.runs.run_folder import server_of
 if TYPE_CHECKING:
     from harness.app.plan import BatchEdge, Plan
     from harness.extras import batch
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.running.recorder import Observer
     from harness.judging.running.units import Job
     from harness.judging.storage.reply_store import Store

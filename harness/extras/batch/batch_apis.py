@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from harness.errors import CallFailed
 from harness.judging.judges.http_exchange import Response
-from harness.judging.judges.providers import provider_of
 from harness.judging.judges.response_errors import OK, failure_of
+from harness.judging.model_names import provider_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from harness.extras.batch.batch_ledger import PendingBatch
     from harness.files.json_values import JsonObject
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
 
 CALL_S = 300.0  # for one exchange, or between two pieces of a download
 MOST_LINE_BYTES = 8 << 20

@@ -19,8 +19,8 @@ from harness.judging.running.rate_limit import BURST_S, WINDOW_S, RateGate, rate
 
 if TYPE_CHECKING:
     from harness.extras.cluster.shared_store import SharedStore
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.judges.base import Judge
-    from harness.judging.judges.config import JudgeSpec
     from harness.judging.running.retry import RetryPolicy
 
 AHEAD_S = 2.0  # share of a rate that a worker takes in advance

@@ -11,7 +11,8 @@ from harness.analysis.completeness import completeness_of
 from harness.analysis.race_result import RacedJudge, RaceResult
 from harness.errors import ExitCode
 from harness.extras.racing.race_pool import pool_of
-from harness.judging.judges.config import control_judges
+from harness.judging.judge_spec import control_judges
+from harness.judging.judges.config import explained
 from harness.judging.judges.response_errors import is_lasting
 from harness.judging.running.budget import paid_replies
 from harness.runs.sources import only
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from harness.analysis import Source
     from harness.analysis.race_result import Unfit
     from harness.extras.racing.race_pool import RacePool
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.runs.run_folder import RunFolder
     from harness.stats.racing.race import Standing
@@ -85,7 +86,7 @@ def raced_source(
         completed=completed,
         n_replies=max(pool.n_replies.values(), default=1),
         dropped={
-            s.name: s.explain(manifest.ended[s.name]) for s in pool.specs if s.name in dropped
+            s.name: explained(s, manifest.ended[s.name]) for s in pool.specs if s.name in dropped
         },
     )
     return replace(only(source, names), race=race)

@@ -13,7 +13,7 @@ from harness.analysis.ratings import human_table, judge_table
 from harness.errors import RunError, TaskError
 from harness.extras.racing.race_options import loss_of
 from harness.judging.computed_verdicts import computed_verdicts
-from harness.judging.judges.config import ENSEMBLE
+from harness.judging.judge_spec import ENSEMBLE
 from harness.options.concerns import WITHIN
 from harness.runs.asked_items import items_of
 from harness.stats.racing.betting import Draws, draw_order
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from harness.extras.racing.race_options import Loss
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.runs.run_folder import RunConfig
     from harness.stats.data.arrays import FloatArray

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.analysis.completeness import fails_too_often
 from harness.extras.racing.race_pool import pool_of
-from harness.judging.judges.config import control_judges
+from harness.judging.judge_spec import control_judges
 from harness.judging.judges.response_errors import is_lasting
 from harness.judging.parsing.verdict import newest
 from harness.judging.running.recorder import NoObserver

@@ -25,7 +25,7 @@ from harness.stats.selection.answer_biases import fitted_steps, mean_loss
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.runs.run_folder import RunFolder
     from harness.tasks import Task

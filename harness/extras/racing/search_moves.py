@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.ratings import select_items
 from harness.errors import JudgeError, JudgeUnavailable
-from harness.judging.judges.config import CHAT_KINDS, load_judges
-from harness.judging.judges.judge_registry import easier_strategies, look_up, resolve
+from harness.judging.judge_spec import CHAT_KINDS, easier_strategies
+from harness.judging.judges.config import load_judges
+from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.prompts.demonstrations import answers_of, group_of
 from harness.judging.strategies.strategy import joined, named, split_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.options.concerns import Server
     from harness.tasks import Item, Task

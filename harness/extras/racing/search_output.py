@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from harness.analysis.improvement import Improvement
     from harness.app.judge_search import JudgeSearch
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.prompts.requests import Prompts
     from harness.runs.run_folder import RunFolder
     from harness.tasks import Task

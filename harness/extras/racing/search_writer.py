@@ -21,7 +21,8 @@ from harness.app.run import ask_part, part_name
 from harness.errors import ExitCode, RunError
 from harness.extras.racing.search_moves import base_of
 from harness.files.regular_files import read_file, write_file
-from harness.judging.judges.config import judges_folder, load_judges, user_file
+from harness.files.user_folders import user_file
+from harness.judging.judges.config import judges_folder, load_judges
 from harness.judging.judges.judge_registry import look_up
 from harness.judging.prompts.demonstrations import answers_of
 from harness.judging.prompts.requests import Prompts, template_name
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from harness.app.judge_search import JudgeSearch
     from harness.app.plan import Plan
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
     from harness.options.concerns import Limit

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.question import Unit
     from harness.judging.prompts.requests import Prompts

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.prompts.question import Unit
     from harness.judging.prompts.requests import Prompts
     from harness.tasks import Task

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import CallFailed
@@ -16,6 +14,7 @@ from harness.judging.judges.endpoint import (
     token_counts,
 )
 from harness.judging.judges.hosted import QUIET, HostedJudge, load_litellm
+from harness.judging.parsing.text_vectors import encode_vector
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.question import Message
 from harness.judging.prompts.requests import Request
@@ -27,14 +26,6 @@ if TYPE_CHECKING:
     from harness.judging.judges.hosted import Exchange
     from harness.judging.judges.http_exchange import Response
     from harness.judging.prompts.question import Unit
-    from harness.stats.data.arrays import FloatArray
-
-ID_DIGITS = 32
-
-
-def text_id(text: str) -> str:
-    """Return the id for a text to embed."""
-    return sha256(text.encode()).hexdigest()[:ID_DIGITS]
 
 
 class EmbeddingJudge(HttpJudge):
@@ -101,22 +92,3 @@ class HostedEmbedding(EmbeddingJudge, HostedJudge):
                 num_retries=0,
                 caching=False,
             )
-
-
-def encode_vector(vector: Sequence[float]) -> str:
-    """Encode a vector as text: single precision, base64."""
-    import numpy as np  # noqa: PLC0415 -- only for vectors
-
-    array = np.asarray(vector, dtype="<f4")
-    if array.ndim != 1 or not np.isfinite(array).all() or not array.any():
-        raise ValueError("no vector")
-    return b64encode(array.tobytes()).decode()
-
-
-def decode_vector(text: str) -> FloatArray:
-    """Return the vector that `encode_vector` encoded, scaled to length 1."""
-    import numpy as np  # noqa: PLC0415 -- only for vectors
-
-    array = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)
-    unit: FloatArray = array / np.linalg.norm(array)
-    return unit

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from harness.files.json_values import JsonObject
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.judges.http_exchange import PreparedRequest, Response
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task

@@ -33,8 +33,9 @@ from harness.judging.judges.endpoint import (
     sent_turns,
 )
 from harness.judging.judges.parameter_refusals import REFUSED, named_parameter, refused_meaning
-from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
+from harness.judging.judges.providers import PROVIDERS, redirecting_variable
 from harness.judging.judges.response_errors import OK, sent_names
+from harness.judging.model_names import provider_of
 from harness.judging.parsing.reply_endings import ending_of
 from harness.loading import SharedBlock, silenced, variables_set
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     import openai
 
     from harness.files.json_values import JsonObject
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.judges.http_exchange import Wire
     from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.requests import Prompts, Request

@@ -10,27 +10,19 @@ from pydantic import ValidationError
 
 from harness import loading
 from harness.errors import JudgeError, JudgeUnavailable, PluginError, did_you_mean, in_sentences
+from harness.judging.judge_spec import BUILT_IN_KINDS, CHAT_KINDS, EMBEDDING, ENSEMBLE, JudgeSpec
 from harness.judging.judges.config import (
-    BUILT_IN_KINDS,
-    CHAT_KINDS,
-    EMBEDDING,
-    ENSEMBLE,
-    JudgeSpec,
     bundled_judges,
     first_problem,
+    new_judge,
     with_reask,
     with_strategy,
 )
-from harness.judging.judges.providers import (
-    OPENAI,
-    OWN_PROTOCOLS,
-    PROVIDERS,
-    provider_of,
-    reasons_first,
-)
+from harness.judging.judges.providers import OPENAI, OWN_PROTOCOLS, PROVIDERS
+from harness.judging.model_names import provider_of
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import max_judges
-from harness.judging.strategies.strategy import TOKEN_LIMITS, named, split_strategy
+from harness.judging.strategies.strategy import TOKEN_LIMITS, split_strategy
 from harness.options.concerns import NO_SERVER
 from harness.tasks.item import ELICITATIONS
 
@@ -258,7 +250,7 @@ def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> Judg
                     "openai/gpt-4o",
                 )
             )
-        return JudgeSpec(name=name, kind=name, model=name)
+        return new_judge(name=name, kind=name, model=name)
     return _spec(name, model=name, base_url=server.base_url, key_env=server.key_env)
 
 
@@ -266,7 +258,7 @@ def _spec(name: str, **fields: object) -> JudgeSpec:
     """Return the judge with a name and the fields that are not None."""
     values = {field: value for field, value in fields.items() if value is not None}
     try:
-        return with_reask(JudgeSpec.model_validate({"name": name, **values}))
+        return with_reask(new_judge(name=name, **values))
     except ValidationError as error:
         raise JudgeError(f"judge {name!r}: {first_problem(error)}") from None
 
@@ -480,29 +472,6 @@ def reader_of(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> Reply
 def announcement_of(spec: JudgeSpec) -> str:
     """Return one line on how a judge's first call changes this machine; usually empty."""
     return "" if spec.kind == ENSEMBLE else _judge_type(spec).announcement(spec)
-
-
-def easier_strategies(spec: JudgeSpec, task: Task) -> tuple[str, ...]:
-    """Return alternative strategies for a judge whose replies are easier to parse.
-
-    Log-probabilities cover the first token, which isn't the answer if a model reasons first.
-    Anthropic doesn't report any.
-    """
-    if spec.kind == "smollm2" and spec.asking.easier and task.verbalised is not None:
-        return ("verbalised",)
-    if spec.kind not in CHAT_KINDS:
-        return ()
-    reads_tokens = not (
-        task.is_open
-        or provider_of(spec.model) == "anthropic"
-        or reasons_first(spec.model, spec.params)
-    )
-    return tuple(
-        name
-        for name in spec.asking.easier
-        if (reads_tokens or not named(name).needs_logprobs)
-        and not spec.answer == named(name).answer == "schema"
-    )
 
 
 def notice_of(spec: JudgeSpec) -> str:

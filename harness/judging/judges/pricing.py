@@ -6,14 +6,16 @@ importing litellm. A cost limit needs the maximum cost of a call.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
 from harness.errors import JudgeUnavailable
+from harness.judging.judge_spec import FREE, Price
 from harness.judging.judges.judge_registry import caps_replies
 from harness.judging.judges.prompt_tokens import estimated_prompt_tokens, most_prompt_tokens
-from harness.judging.judges.providers import FREE, Price, listed_model, listed_price
+from harness.judging.model_names import listed_model, provider_of
 from harness.judging.parsing.verdict import MAX_COST_USD
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 from harness.options.concerns import REPLY_CAP
@@ -21,7 +23,7 @@ from harness.options.concerns import REPLY_CAP
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.prompts.question import Message
     from harness.judging.prompts.requests import Request
 
@@ -201,3 +203,27 @@ def overshoot_of(spec: JudgeSpec, n_in_flight: int) -> Overshoot:
         return Overshoot(spec.name, n_replies, None, None)
     beyond = max(0, most - (reply_cap(spec) or REPLY_CAP))
     return Overshoot(spec.name, n_replies, most, n_replies * beyond * price.output / 1e6)
+
+
+HALF_IN_BATCH = frozenset({"openai", "anthropic"})
+
+
+@cache
+def listed_price(model: str) -> Price | None:
+    """Return the price that litellm lists for a model, or None if it lists none."""
+    entry = listed_model(model)
+    if not {"input_cost_per_token", "output_cost_per_token"} <= entry.keys():
+        return None
+    read_usd = entry.get("cache_read_input_token_cost")
+    write_usd = entry.get("cache_creation_input_token_cost")
+    return Price(
+        input=_per_million(entry["input_cost_per_token"]),
+        output=_per_million(entry["output_cost_per_token"]),
+        cached=None if read_usd is None else _per_million(read_usd),
+        cache_write=None if write_usd is None else _per_million(write_usd),
+        batch=0.5 if provider_of(model) in HALF_IN_BATCH else 1.0,
+    )
+
+
+def _per_million(usd: float) -> float:
+    return round(usd * 1e6, 9)

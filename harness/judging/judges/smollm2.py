@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pydantic import JsonValue
 
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judge_spec import JudgeSpec
     from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judging.judges.pricing import estimate, price_of, reply_cap, worst_cost
 from harness.judging.judges.prompt_tokens import TEMPLATE_TOKENS, most_prompt_tokens
-from harness.judging.judges.providers import reasons_first
+from harness.judging.model_names import reasons_first
 from harness.judging.parsing.grammar import render
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.question import Unit
@@ -20,8 +20,7 @@ from harness.tasks.schema import MAX_ANSWER_CHARS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.judging.judges.config import JudgeSpec
-    from harness.judging.judges.providers import Price
+    from harness.judging.judge_spec import JudgeSpec, Price
     from harness.judging.prompts.requests import Request
     from harness.judging.running.units import Job
     from harness.tasks import Task

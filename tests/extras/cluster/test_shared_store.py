@@ -21,7 +21,7 @@ from harness.errors import BudgetSpent, OptionError, RunError
 from harness.extras.cluster import open_store
 from harness.extras.cluster.database import EXCHANGE_S, SCHEMA, StoreAway
 from harness.extras.cluster.shared_limits import SharedBudget, SharedRate
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.judge_registry import build
 from harness.judging.judges.pricing import price_of, worst_cost
 from harness.judging.parsing.verdict import Reply
@@ -306,7 +306,7 @@ def test_spent_budget_stops_all_workers_within_one_call_each(database, tmp_path)
     After the first worker was refused for good, no other begins more than one call.
     """
     task = load_task(str(make_task_folder(tmp_path / "task", 2)))
-    spec = JudgeSpec(
+    spec = new_judge(
         name="j",
         model="m",
         base_url="http://127.0.0.1:9",

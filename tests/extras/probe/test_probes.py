@@ -23,7 +23,7 @@ from harness.extras.probe.perturbations import (
     read_perturbations,
     swapped_task,
 )
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.parsing.verdict import PairValue, Verdict, mirrored
 from harness.judging.prompts.requests import Prompts
 from harness.judging.storage.verdict_log import unit_key
@@ -327,7 +327,7 @@ def test_a_stopped_probe_is_not_resumed_as_a_ranking(tmp_path, monkeypatch, atta
     """`resume` recommended a judge by its answers to attacked items, and counted no flip."""
     monkeypatch.chdir(tmp_path)
     config = RunConfig(task="task", elicitations=("forced_choice",), changed_by="injection")
-    judge = JudgeSpec(name="random", kind="random")
+    judge = new_judge(name="random", kind="random")
     folder = RunFolder.create(
         tmp_path / "runs",
         attacked,

@@ -11,7 +11,7 @@ from support.analysis_inputs import source_of, task_of
 from harness.analysis import validate
 from harness.analysis.race_result import RaceResult
 from harness.extras.racing.race_pool import pool_of
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.parsing.verdict import Verdict
 from harness.options.concerns import Choices
 from harness.report.race_text import found
@@ -67,7 +67,7 @@ def returned(task, verdicts):
     config = RunConfig(
         task=task.name, choices=Choices(metric=METRIC), race=True, within=0.0, samples=N_REPLIES
     )
-    specs = tuple(JudgeSpec(name=name, kind="random", model="random") for name in NAMES)
+    specs = tuple(new_judge(name=name, kind="random", model="random") for name in NAMES)
     pool = pool_of(task, specs, config)
     *_, last = pool.standings(pool.losses_on(slice(None), verdicts))
     return specs[last.leader].name

@@ -29,9 +29,9 @@ from support.processes import start_server
 from support.task_folders import make_task_folder
 
 from harness.errors import CallFailed
-from harness.judging.judges.config import JudgeSpec, load_judges
+from harness.judging.judge_spec import JudgeSpec, Price
+from harness.judging.judges.config import load_judges, new_judge
 from harness.judging.judges.endpoint import REST_S, ServerList
-from harness.judging.judges.providers import Price
 from harness.tasks import load_task
 
 
@@ -181,7 +181,7 @@ def test_tracebacks_hold_neither_key_nor_text(stub):
 
 def spec(*urls, **fields):
     options = {"name": "m", "model": "stub", "base_url": list(urls), "samples": 1} | fields
-    return JudgeSpec.model_validate(options)
+    return new_judge(**options)
 
 
 def test_servers_are_called_in_turn():

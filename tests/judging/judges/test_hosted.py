@@ -28,11 +28,13 @@ from support.judge_calls import (
 from support.stub_server import letter_counts
 
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.judges.config import JudgeSpec, bundled_judges, load_judges
-from harness.judging.judges.embedding import HostedEmbedding, decode_vector
+from harness.judging.judge_spec import Price
+from harness.judging.judges.config import bundled_judges, load_judges, new_judge
+from harness.judging.judges.embedding import HostedEmbedding
 from harness.judging.judges.judge_registry import build, check, notice_of
 from harness.judging.judges.pricing import price_of
-from harness.judging.judges.providers import PROVIDERS, Price
+from harness.judging.judges.providers import PROVIDERS
+from harness.judging.parsing.text_vectors import decode_vector
 from harness.judging.prompts.question import Unit
 from harness.judging.prompts.requests import Prompts
 from harness.tasks import Item, Task
@@ -255,14 +257,14 @@ def test_an_unguarded_provider_runs_only_with_permission(stub):
 def test_a_server_without_an_address_is_asked_for_one():
     """vLLM runs where the user runs it."""
     with pytest.raises(JudgeUnavailable, match="base_url"):
-        check(JudgeSpec(name="v", model="hosted_vllm/qwen"))
+        check(new_judge(name="v", model="hosted_vllm/qwen"))
 
 
 def test_an_embedding_model_is_asked_through_our_connection(stub):
     """litellm makes the request; the key is put in on the wire, and the list has the price."""
     stub.reset()
     name = "openai/text-embedding-3-small"
-    spec = JudgeSpec(
+    spec = new_judge(
         name="hosted", kind="embedding", model=name, base_url=stub.url(), key_env="STUB_KEY"
     )
     item = Item("i1", {"text": "one"})
@@ -279,7 +281,7 @@ def test_an_embedding_model_is_asked_through_our_connection(stub):
     expected = [n / math.hypot(*counts) for n in counts]
     assert asyncio.run(vector()).tolist() == pytest.approx(expected)
     assert stub.requests()[0]["headers"]["Authorization"] == f"Bearer {KEY}"
-    assert price_of(JudgeSpec(name="x", kind="embedding", model=name)).input == 0.02
+    assert price_of(new_judge(name="x", kind="embedding", model=name)).input == 0.02
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import json
 import pytest
 from support.task_folders import make_task_folder
 
-from harness.judging.judges.config import JudgeSpec, load_judges
+from harness.judging.judges.config import load_judges, new_judge
 from harness.judging.judges.http_exchange import Response
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.reply_reader import ReplyReader
@@ -110,7 +110,7 @@ TOOL = {"type": "tool_use", "id": "t", "name": "json_tool_call", "input": {"verd
 )
 def test_reply_of_a_provider_to_a_schema_is_read(task, model, response, outcome):
     """litellm writes a tool for older models; a refusal has a field or a word of its own."""
-    judge = judge_of(JudgeSpec(name="m", model=model, answer="schema"), task)
+    judge = judge_of(new_judge(name="m", model=model, answer="schema"), task)
     answer = Response(200, {}, json.dumps(response).encode())
     reply = asyncio.run(judge.read_result(judge.request(UNIT), answer))
     verdict = ReplyReader(task).verdict(reply, UNIT, "m")

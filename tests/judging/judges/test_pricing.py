@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judge_spec import Price
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.endpoint import split_counts, token_counts
 from harness.judging.judges.pricing import TokenCounts, cost_of, price_of
-from harness.judging.judges.providers import Price
 
 OPENAI = {
     "prompt_tokens": 1000,
@@ -60,11 +60,11 @@ def test_price_in_a_batch_is_its_share_of_everything():
 
 def test_listed_prices_know_caches_and_batches():
     """litellm's list has the rates of Anthropic's cache; both providers sell batches at half."""
-    claude = price_of(JudgeSpec(name="c", model="anthropic/claude-haiku-4-5"))
+    claude = price_of(new_judge(name="c", model="anthropic/claude-haiku-4-5"))
     assert claude.cached == pytest.approx(claude.input * 0.1)
     assert claude.cache_write == pytest.approx(claude.input * 1.25)
     assert claude.batch == 0.5
-    assert price_of(JudgeSpec(name="m", model="mistral/mistral-small-latest")).batch == 1.0
+    assert price_of(new_judge(name="m", model="mistral/mistral-small-latest")).batch == 1.0
 
 
 @given(MAYBE, MAYBE, MAYBE, st.integers(1, 128))

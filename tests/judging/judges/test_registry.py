@@ -9,11 +9,12 @@ import pytest
 from support.task_folders import make_task_folder
 
 from harness.errors import JudgeError, JudgeUnavailable
+from harness.files.user_folders import user_file
+from harness.judging.judge_spec import JudgeSpec, Price
 from harness.judging.judges.base import key_of
-from harness.judging.judges.config import JudgeSpec, load_judges, user_file
+from harness.judging.judges.config import explained, load_judges, new_judge
 from harness.judging.judges.judge_registry import build, check, notice_of, resolve
 from harness.judging.judges.pricing import estimate, price_of
-from harness.judging.judges.providers import Price
 from harness.judging.prompts.question import Message, Unit
 from harness.judging.prompts.requests import Prompts, Request
 from harness.options.concerns import Server
@@ -232,7 +233,7 @@ def test_a_base_url_makes_model_names_endpoints(task):
 
 def test_a_key_is_not_sent_to_an_address_of_ones_own():
     """A provider's key goes to that provider; elsewhere a key must be named."""
-    spec = JudgeSpec(name="a", kind="litellm", model="openai/a", base_url="http://127.0.0.1:1/v1")
+    spec = new_judge(name="a", kind="litellm", model="openai/a", base_url="http://127.0.0.1:1/v1")
     assert spec.key_env is None
 
 
@@ -307,7 +308,7 @@ def test_checking_a_guarded_judge_does_not_import_litellm(monkeypatch):
 
 def test_a_provider_that_cannot_be_guarded_needs_permission():
     """One line says so; with permission it runs."""
-    spec = JudgeSpec(name="b", model="bedrock/anthropic.claude")
+    spec = new_judge(name="b", model="bedrock/anthropic.claude")
     with pytest.raises(JudgeUnavailable, match=r"bedrock.*--allow-redirects"):
         check(spec)
     check(spec.model_copy(update={"allow_redirects": True}))
@@ -339,7 +340,7 @@ def test_requests_hold_all_that_can_change_the_reply(task):
     unit = Unit(item="i1", elicitation="forced_choice")
 
     def hash_of(unit=unit, **changed):
-        spec = JudgeSpec(**({"name": "a"} | base | changed))
+        spec = new_judge(**({"name": "a"} | base | changed))
         return build(spec, task, prompts).request(unit).hash
 
     same = hash_of()
@@ -365,18 +366,18 @@ def test_cost_by_hand():
 def test_prices_are_looked_up_or_unknown():
     """The judge's own price first, then litellm's list; an endpoint's is unknown, ours are free."""
     own = Price(input=1, output=2)
-    assert price_of(JudgeSpec(name="a", model="openai/gpt-4o", price=own)) == own
-    listed = price_of(JudgeSpec(name="a", model="openai/gpt-4o"))
+    assert price_of(new_judge(name="a", model="openai/gpt-4o", price=own)) == own
+    listed = price_of(new_judge(name="a", model="openai/gpt-4o"))
     assert listed is not None
     assert listed.input == pytest.approx(2.5)
-    assert price_of(JudgeSpec(name="a", model="openai/no-such-model")) is None
-    assert price_of(JudgeSpec(name="a", model="m", base_url="http://127.0.0.1:1/v1")) is None
+    assert price_of(new_judge(name="a", model="openai/no-such-model")) is None
+    assert price_of(new_judge(name="a", model="m", base_url="http://127.0.0.1:1/v1")) is None
     assert price_of(load_judges()["random"]) == Price(input=0, output=0)
 
 
 def test_estimates_are_near_what_servers_count():
     """400 bytes are about 100 tokens; the reply's limit is the judge's own."""
-    spec = JudgeSpec(name="a", model="openai/a", params={"max_tokens": 20})
+    spec = new_judge(name="a", model="openai/a", params={"max_tokens": 20})
     request = Request(
         provider="litellm", model="a", messages=(Message(role="user", content="x" * 400),)
     )
@@ -391,11 +392,11 @@ def test_more_judges_than_are_compared_make_no_run(task):
 
 def test_a_failure_names_the_server_and_the_variable_of_the_key():
     """Of an alias the provider's, of a judge of one's own those that it was given."""
-    gpt = JudgeSpec(name="gpt", model="gpt-4o")
-    assert gpt.explain("unreachable").startswith(
+    gpt = new_judge(name="gpt", model="gpt-4o")
+    assert explained(gpt, "unreachable").startswith(
         "unreachable: no server answers at https://api.openai.com"
     )
-    assert gpt.explain("unauthorized").endswith("rejects the key in OPENAI_API_KEY")
-    mine = JudgeSpec(name="mine", model="m", base_url="http://127.0.0.1:9/v1")
-    assert "no server answers at http://127.0.0.1:9/v1." in mine.explain("unreachable")
-    assert "`key_env` in judges.yaml" in mine.explain("unauthorized")
+    assert explained(gpt, "unauthorized").endswith("rejects the key in OPENAI_API_KEY")
+    mine = new_judge(name="mine", model="m", base_url="http://127.0.0.1:9/v1")
+    assert "no server answers at http://127.0.0.1:9/v1." in explained(mine, "unreachable")
+    assert "`key_env` in judges.yaml" in explained(mine, "unauthorized")

@@ -9,7 +9,7 @@ from support.judge_calls import KEY, ask, judge_at
 from support.task_folders import make_task_folder
 
 from harness.errors import CallFailed
-from harness.judging.judges.config import JudgeSpec, with_strategy
+from harness.judging.judges.config import new_judge, with_strategy
 from harness.judging.judges.judge_registry import build
 from harness.judging.judges.prompt_tokens import cut_prompt_tokens
 from harness.judging.judges.response_errors import may_be_billed
@@ -231,7 +231,7 @@ LIMITS = {"max_tokens", "max_completion_tokens"}
 @pytest.mark.parametrize("strategy", ["", "@cot", "@json", "@logprob"])
 def test_params_as_advised_are_sent(stub, task, strategy):
     """The advice for a refused parameter: null leaves it out, one limit replaces the other."""
-    base = JudgeSpec(name="j", model="stub", base_url=stub.url())
+    base = new_judge(name="j", model="stub", base_url=stub.url())
     for name in ("temperature", "response_format", "max_tokens"):
         assert name not in sent_params(base, {name: None}, strategy, task)
     limited = sent_params(base, {"max_completion_tokens": 32}, strategy, task)
@@ -242,7 +242,7 @@ def test_params_as_advised_are_sent(stub, task, strategy):
 
 def sent_params(base, params, strategy, task):
     """Return the parameters of a request of a judge with some of its own."""
-    spec = JudgeSpec(name="j", model="stub", base_url=base.base_url, params=params)
+    spec = new_judge(name="j", model="stub", base_url=base.base_url, params=params)
     spec = with_strategy(spec, strategy[1:]) if strategy else spec
     return (
         build(spec, task, Prompts.load(task, strategies=[spec.asking]))

@@ -7,7 +7,7 @@ from support.judge_runs import scripted
 from support.task_folders import make_task_folder
 
 from harness.errors import JudgeError, JudgeUnavailable, PromptError
-from harness.judging.judges.config import JudgeSpec, load_judges
+from harness.judging.judges.config import load_judges, new_judge
 from harness.judging.judges.judge_registry import build, look_up, own_judges, resolve
 from harness.judging.prompts.question import Unit
 from harness.judging.prompts.requests import Prompts
@@ -41,13 +41,13 @@ def test_a_strategy_is_part_of_the_name_and_raises_the_token_limit(task):
     assert (cot.name, cot.strategy) == ("llama@cot", "cot")
     assert cot.params == plain.params | {"max_tokens": COT_MAX_TOKENS}
     limits = {"max_tokens": None, "max_completion_tokens": 5000}
-    roomy = JudgeSpec(name="m", model="m", base_url=URL, params=limits)
+    roomy = new_judge(name="m", model="m", base_url=URL, params=limits)
     assert look_up("m@cot", {"m": roomy}).params == roomy.params
 
 
 def test_an_alias_with_the_whole_name_comes_first(task):
     """An alias may hold a strategy's name, and a model string its sign, through judges.yaml."""
-    alias = JudgeSpec(name="m@cot", model="m", base_url=URL)
+    alias = new_judge(name="m@cot", model="m", base_url=URL)
     assert resolve(["m@cot"], task, {"m@cot": alias}).specs == [alias]
 
 
@@ -66,7 +66,7 @@ def test_judges_yaml_has_a_field_for_the_strategy(tmp_path):
 
 def test_a_judge_has_one_strategy():
     """A second one is an error that names both."""
-    judge = JudgeSpec(name="m", model="m", base_url=URL, strategy="cot")
+    judge = new_judge(name="m", model="m", base_url=URL, strategy="cot")
     with pytest.raises(JudgeError, match=r"'m' already has the strategy cot"):
         look_up("m@cot", {"m": judge})
 

@@ -12,9 +12,9 @@ from support.judge_runs import n_lines, scripted
 from support.task_folders import make_task_folder
 
 from harness.errors import CallFailed
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judge_spec import Price
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.judge_registry import build
-from harness.judging.judges.providers import Price
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.question import Unit
@@ -148,7 +148,7 @@ def run(tmp_path, task):
 
 
 def spec(name="j", **fields):
-    return JudgeSpec(name=name, kind="scripted", replies={"*": "A"}, **fields)
+    return new_judge(name=name, kind="scripted", replies={"*": "A"}, **fields)
 
 
 def test_every_unit_has_exactly_one_final_record(run, task, tmp_path):

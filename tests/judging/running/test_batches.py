@@ -24,7 +24,7 @@ from harness.errors import RunError
 from harness.extras.batch.batch_apis import batch_api_of
 from harness.extras.batch.batch_ledger import BatchLedger, PendingBatch
 from harness.extras.batch.batched_judge import BatchedJudge, Batching
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.judge_registry import build
 from harness.judging.judges.response_errors import UNREADABLE
 from harness.judging.prompts.requests import Prompts
@@ -73,7 +73,7 @@ def place(tmp_path, provider):
     ):
         style = {"name": "far", "model": "stub", "price": PRICE, "base_url": stub.url()}
         style |= {"batch_poll_s": 0.02} | more
-        spec = JudgeSpec.model_validate(style)
+        spec = new_judge(**style)
         go.budget = CostBudget(limit)
         asking = {"elicitations": elicitations, "samples": 2, "store": store} | (asking or {})
         if batch:
@@ -339,7 +339,7 @@ def test_judge_does_not_wait_for_a_batch_that_its_run_cannot_get(tmp_path, provi
     waits for ever nor pays again."""
     provider.reset()
     fields = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
-    specs = [JudgeSpec(name=name, **fields) for name in ("near", "far")]
+    specs = [new_judge(name=name, **fields) for name in ("near", "far")]
     task = load_task(make_task_folder(tmp_path / "task", N_ITEMS))
     together(tmp_path, task, specs[1:], elicitations=EVERY[:1], sleep=leaving)
     [ticket] = BatchLedger(tmp_path / "batches.json").batches
@@ -353,7 +353,7 @@ def test_two_judges_of_one_model_hand_each_request_in_once(tmp_path, provider):
     """A lease on each request lets one of them ask; the other takes the replies from the cache."""
     provider.reset()
     fields = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
-    specs = [JudgeSpec(name=name, **fields) for name in ("far", "near")]
+    specs = [new_judge(name=name, **fields) for name in ("far", "near")]
     task = load_task(make_task_folder(tmp_path / "task", N_ITEMS))
     ends = together(tmp_path, task, specs, elicitations=EVERY)
     assert ends == {"far": "", "near": ""}
@@ -441,8 +441,8 @@ def test_only_known_providers_take_batches():
     """OpenAI's and Anthropic's own models, and servers that speak OpenAI's language."""
     taken = {"openai/gpt-4o": True, "claude-haiku-4-5": True, "gemini/gemini-2.5-flash": False}
     for model, expected in taken.items():
-        assert (batch_api_of(JudgeSpec(name="j", model=model)) is not None) is expected
-    assert batch_api_of(JudgeSpec(name="j", kind="random")) is None
+        assert (batch_api_of(new_judge(name="j", model=model)) is not None) is expected
+    assert batch_api_of(new_judge(name="j", kind="random")) is None
 
 
 @pytest.mark.slow

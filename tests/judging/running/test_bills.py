@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from harness.errors import CallFailed, NotAsked
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.response_errors import NOT_BILLED
 from harness.judging.parsing.verdict import Reply
 from harness.judging.running.budget import CallBill, CostBudget
@@ -39,7 +39,7 @@ def test_a_call_that_may_be_billed_costs_the_most_that_it_may(error):
 def test_an_ensemble_of_judges_that_are_asked_is_quoted_at_nothing():
     """Its members' replies are those of the run: no call, no token, no cost."""
     of_member = JudgeQuote("a", {"forced_choice": 3}, 3, 90, 48, 48, 0.2, 0.1, 16)
-    ensemble = JudgeSpec(name="both", kind="ensemble", members=("a", "b"))
+    ensemble = new_judge(name="both", kind="ensemble", members=("a", "b"))
     quote = quote_of_ensemble(ensemble, [of_member])
     assert quote == JudgeQuote("both", {"forced_choice": 3}, 0, 0, 0, 0, 0.0, 0.0, 0)
 

@@ -17,7 +17,7 @@ from harness.app.plan_of_run import plan_resumed_run
 from harness.app.run import ask_open_units, start
 from harness.errors import TaskError
 from harness.files.checksummed_log import encode
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import PairValue, Reply, decode, with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
@@ -195,7 +195,7 @@ def test_a_resumed_run_asks_and_reads_the_same(task, judges_file, tmp_path):
 def test_samples_in_the_same_order_share_a_request(task, tmp_path, stub):
     """Ten samples of an item are two requests of five, and the quote says so."""
     stub.reset()
-    spec = JudgeSpec(
+    spec = new_judge(
         name="far", model="stub", base_url=stub.url(say="A"), n_per_request=10, both_orders=True
     )
     log_reading, end, session = run_judge(spec, task, tmp_path / "log", samples=10, **FORCED)

@@ -10,7 +10,7 @@ from support.judge_runs import run_judge
 from support.task_folders import make_task_folder
 
 from harness.judging.judges import hosted
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.running.asker import Deadline
 from harness.tasks import load_task
 
@@ -90,7 +90,7 @@ def test_import_of_litellm_does_not_count_against_the_deadline(tmp_path, stub, m
 
     monkeypatch.setenv("STUB_KEY", "sk-x")
     settings = {"kind": "litellm", "model": "openai/stub", "base_url": stub.url()}
-    spec = JudgeSpec(name="j", key_env="STUB_KEY", concurrency=2, **settings)
+    spec = new_judge(name="j", key_env="STUB_KEY", concurrency=2, **settings)
     task = load_task(make_task_folder(tmp_path / "task"))
     options = {"elicitations": ("forced_choice",), "samples": 1}
     run_judge(spec, task, tmp_path / "warm.jsonl", **options)  # litellm's first call takes a second

@@ -9,7 +9,7 @@ from support.judge_runs import run_judge
 from support.task_folders import make_task_folder
 
 from harness.judging.judges.base import MASK, without_key
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.response_cache import ResponseCache
 from harness.tasks import load_task
@@ -22,8 +22,8 @@ def _key(monkeypatch):
     monkeypatch.setenv("STUB_KEY", KEY)
 
 
-def spec_at(url: str) -> JudgeSpec:
-    return JudgeSpec(name="j", model="stub", base_url=url, key_env="STUB_KEY", samples=1)
+def spec_at(url):
+    return new_judge(name="j", model="stub", base_url=url, key_env="STUB_KEY", samples=1)
 
 
 def test_a_key_that_a_server_repeats_is_masked_in_log_and_cache(tmp_path, stub):

@@ -13,7 +13,7 @@ from support.judge_runs import RecordingObserver, run_judge
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.response_errors import UNREADABLE
 from harness.judging.parsing.verdict import Verdict
 from harness.judging.running.session_state import MOST_READ, MOST_REFUSALS, N_FIRST, FirstReplies
@@ -42,10 +42,15 @@ def asked(folder, tmp_path, stub):
         url = {
             key: fields.pop(key) for key in ("say", "obey", "refuse", "ms", "tail") if key in fields
         }
-        spec = JudgeSpec.model_validate(
-            {"name": "far", "model": "stub", "base_url": stub.url(**url)}
-            | {"concurrency": CONCURRENCY, "samples": samples}
-            | fields
+        spec = new_judge(
+            **{
+                "name": "far",
+                "model": "stub",
+                "base_url": stub.url(**url),
+                "concurrency": CONCURRENCY,
+                "samples": samples,
+                **fields,
+            }
         )
         observer = RecordingObserver()
         read, end, _ = run_judge(

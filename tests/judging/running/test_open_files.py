@@ -16,7 +16,7 @@ from support.judge_calls import ask, judge_at
 from support.judge_runs import RecordingObserver, run_judge
 from support.task_folders import make_task_folder
 
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.running import session
 from harness.judging.running.session import SPARE, share_connections
 from harness.judging.storage.response_cache import ResponseCache
@@ -84,7 +84,7 @@ def test_descriptors_that_run_out_during_a_run_are_waited_for(tmp_path, stub, mo
     stub.reset()
     monkeypatch.setattr(session, "share_connections", list)
     task = load_task(make_task_folder(tmp_path / "task", N_ITEMS))
-    spec = JudgeSpec(name="j", model="stub", base_url=stub.url(ms=5), concurrency=300)
+    spec = new_judge(name="j", model="stub", base_url=stub.url(ms=5), concurrency=300)
     store, observer = ResponseCache(tmp_path / "cache"), RecordingObserver()
     with files_left(40):
         log, end, asked = run_judge(

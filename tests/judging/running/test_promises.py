@@ -30,7 +30,7 @@ from support.task_folders import make_task_folder
 
 from harness.analysis.ratings import count_outcomes
 from harness.errors import CallFailed, VerdictError
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply, decode
 from harness.judging.prompts.requests import Prompts
@@ -64,7 +64,7 @@ class Judge:
     """Writes down what it is asked, then meets its fate; may take the whole process with it."""
 
     def __init__(self, name, task, place, fates, *, last_call=None, drain_at=None):
-        self.spec = JudgeSpec(
+        self.spec = new_judge(
             name=name, model=name, base_url="http://127.0.0.1:9", concurrency=CONCURRENCY, reask=1
         )
         self.inner = build(scripted({"*": name}), task, Prompts.load(task))

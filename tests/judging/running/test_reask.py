@@ -16,7 +16,7 @@ from harness.app.plan import estimate_costs, plan_run
 from harness.app.run import ask_open_units, start
 from harness.errors import ExitCode, JudgeError, JudgeUnavailable
 from harness.judging.fingerprints import fingerprints_of
-from harness.judging.judges.config import JudgeSpec, load_judges
+from harness.judging.judges.config import load_judges, new_judge
 from harness.judging.judges.judge_registry import kept_answers, look_up, own_judges, resolve
 from harness.judging.parsing.verdict import AWAITS_SECOND_TURN
 from harness.judging.prompts.requests import Prompts
@@ -58,7 +58,7 @@ def asked(task, tmp_path, stub):
         parts = {name: how.pop(name) for name in ("say", "patch", "fault", "table") if name in how}
         parts = parts or {"unread": MUMBLE, "say": "B"}
         fields = {name: how.pop(name) for name in ("n_per_request", "answer") if name in how}
-        spec = JudgeSpec(
+        spec = new_judge(
             name="far",
             model="stub",
             base_url=stub.url(**parts),
@@ -276,7 +276,7 @@ def test_first_replies_are_counted_after_the_second_question(tmp_path, stub):
         for say, stops in (("B", False), (MUMBLE, True)):
             url = stub.url(unread=MUMBLE, say=say)
             far = {"name": "far", "model": "stub", "base_url": url, "concurrency": 1}
-            spec = JudgeSpec(**far, reask=1, **fields)
+            spec = new_judge(**far, reask=1, **fields)
             log = tmp_path / f"{number}-{say[0]}.jsonl"
             ask = {"elicitations": FORCED, "samples": fields["samples"], "keep_going": False}
             read, end, _ = run_judge(spec, task, log, **ask)
@@ -329,7 +329,7 @@ def test_reask_is_part_of_the_fingerprint(task, tmp_path):
     prompts = Prompts.load(task)
     specs = [judges_with(tmp_path, reask=reask)["m"] for reask in (0, 1)]
     prints = [fingerprints_of([spec], task, prompts, ["m"])["m"] for spec in specs]
-    earlier = JudgeSpec(name="m", model="stub", base_url=URL)
+    earlier = new_judge(name="m", model="stub", base_url=URL)
     assert prints[0] == fingerprints_of([earlier], task, prompts, ["m"])["m"]
     assert prints[0] != prints[1]
 
@@ -337,7 +337,7 @@ def test_reask_is_part_of_the_fingerprint(task, tmp_path):
 def test_resumed_run_keeps_its_way_of_asking(tmp_path):
     """A run of an earlier version isn't asked again, and says so."""
     judges = judges_with(tmp_path)
-    earlier = JudgeSpec(name="m", model="stub", base_url=URL)
+    earlier = new_judge(name="m", model="stub", base_url=URL)
     [own] = own_judges([earlier], judges, Server())
     assert own.reask == 0
     assert kept_answers([earlier], judges) == [

@@ -9,7 +9,7 @@ import pytest
 from support.judge_runs import n_lines, run_judge
 from support.task_folders import make_task_folder
 
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.running.budget import CostBudget
 from harness.judging.storage.response_cache import ResponseCache
 from harness.tasks import load_task
@@ -27,9 +27,7 @@ def asked(tmp_path, stub):
     def go(*, fault="", samples=10, elicitations=("forced_choice",), log="log.jsonl", **fields):
         parts = {name: fields.pop(name) for name in ("store", "budget") if name in fields}
         options = {"n_per_request": 10, "samples": samples, "base_url": stub.url(fault=fault)}
-        spec = JudgeSpec.model_validate(
-            {"name": "far", "model": "stub", "price": PRICE} | options | fields
-        )
+        spec = new_judge(**({"name": "far", "model": "stub", "price": PRICE} | options | fields))
         asking = {"elicitations": elicitations, "samples": samples} | parts
         return run_judge(spec, task, tmp_path / log, **asking)
 
@@ -126,8 +124,8 @@ def test_turns_of_a_pair_are_never_shared(asked, stub):
 
 def test_samples_are_shared_through_litellm_too(asked, stub):
     """OpenAI's own models are asked for ten at once unless told otherwise."""
-    own = JudgeSpec(name="gpt", model="openai/gpt-5.4-mini")
-    assert (own.n_per_request, JudgeSpec(name="c", model="claude-haiku-4-5").n_per_request) == (
+    own = new_judge(name="gpt", model="openai/gpt-5.4-mini")
+    assert (own.n_per_request, new_judge(name="c", model="claude-haiku-4-5").n_per_request) == (
         10,
         1,
     )

@@ -21,7 +21,7 @@ from support.judge_calls import KEY, TEXT
 from support.processes import start_server
 from support.task_folders import make_task_folder
 
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.hosted import load_litellm
 from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
@@ -129,7 +129,7 @@ def play(place, task, specs, retry=FAST):
 def specify(stub, style, plan, **options):
     usual = {"concurrency": 1, "key_env": "STUB_KEY", "deadline_s": 30}
     options = usual | {"retry_after_max_s": MAX_WAIT_S} | STYLES[style] | options
-    return JudgeSpec(name=options.pop("name", plan), base_url=stub.url(fault=plan), **options)
+    return new_judge(name=options.pop("name", plan), base_url=stub.url(fault=plan), **options)
 
 
 def make(place):
@@ -317,7 +317,7 @@ def test_server_that_comes_back_costs_no_unit(tmp_path):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     retry = RetryPolicy(attempts=6, backoff_s=0.1, backoff_max_s=2.0)
-    spec = JudgeSpec(name="late", model="stub", base_url=f"http://127.0.0.1:{port}/v1")
+    spec = new_judge(name="late", model="stub", base_url=f"http://127.0.0.1:{port}/v1")
     with ExitStack() as server:
         timer = threading.Timer(0.5, lambda: server.enter_context(start_server(port=port)))
         timer.start()

@@ -26,7 +26,7 @@ from harness.app.plan import plan_run
 from harness.app.run import execute, start
 from harness.errors import RunError
 from harness.extras.cluster import copy_replies
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts
@@ -61,7 +61,7 @@ class Counting:
     """A remote judge that always says A and counts how often it was asked."""
 
     def __init__(self, task):
-        self.spec = JudgeSpec(name="j", model="m", base_url="http://127.0.0.1:9", concurrency=1)
+        self.spec = new_judge(name="j", model="m", base_url="http://127.0.0.1:9", concurrency=1)
         self.inner = build(scripted({"*": "A"}), task, Prompts.load(task))
         self.n_asked = 0
 

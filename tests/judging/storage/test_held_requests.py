@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from support.judge_runs import RecordingObserver, run_judge
 from support.task_folders import make_task_folder
 
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.running import asker
 from harness.judging.storage import response_cache
 from harness.judging.storage.response_cache import ResponseCache
@@ -40,7 +40,7 @@ def test_stopped_process_that_holds_a_request_is_named(tmp_path, monkeypatch):
     """A run that waits says once which process holds the request; when that ends, it is sent."""
     monkeypatch.setattr(asker, "NOTICE_AFTER_S", 0.2)
     task = load_task(make_task_folder(tmp_path / "task"))
-    spec = JudgeSpec(name="j", kind="scripted", replies={"*": "A"})
+    spec = new_judge(name="j", kind="scripted", replies={"*": "A"})
     options = {"elicitations": ("forced_choice",), "samples": 1}
     log, _, _ = run_judge(spec, task, tmp_path / "first.jsonl", **options)
     requests = [line.request for line in log.final.values()]

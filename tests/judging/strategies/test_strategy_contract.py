@@ -10,7 +10,7 @@ import pytest
 from support.task_folders import make_task_folder
 
 from harness.judging.computed_verdicts import computed_verdicts
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import new_judge
 from harness.judging.judges.judge_registry import build, check, reader_of
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.demonstrations import draw_demonstrations
@@ -66,7 +66,7 @@ def task(tmp_path):
 
 
 def spec_under(name):
-    return JudgeSpec(name="m", model="m", base_url="http://127.0.0.1:1/v1", strategy=name)
+    return new_judge(name="m", model="m", base_url="http://127.0.0.1:1/v1", strategy=name)
 
 
 def prompts_for(task, asking):

@@ -8,7 +8,7 @@ import pytest
 from support.task_folders import make_task_folder
 
 from harness.errors import TaskError
-from harness.judging.judges.config import JudgeSpec, load_judges
+from harness.judging.judges.config import load_judges, new_judge
 from harness.judging.judges.judge_registry import build, reader_of, resolve
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.question import Unit
@@ -29,7 +29,7 @@ def task(tmp_path):
 
 
 def spec_under(name):
-    return JudgeSpec(name="m", model="m", base_url="http://127.0.0.1:1/v1", strategy=name)
+    return new_judge(name="m", model="m", base_url="http://127.0.0.1:1/v1", strategy=name)
 
 
 def shown(task, name, sample=0):
