@@ -30,12 +30,12 @@ _ANSWER = re.compile(
     r"|(?:final|selected|chosen)\s(?:one|key|option)|ruling|vote|best|(?:best|better|stronger|winning|preferred|top)\s[a-z]+"
     r"|(?:rank|place|no)\s1|1\sst|first\splace|(?:overall\s)?winner"
     "|\ub2f5|\ub2f5\ubcc0|\uc815\ub2f5|(?:\ucd5c\uc885\\s?)?(?:\ub2f5\ubcc0?|\ud310\uc815|\ud310\ub2e8|\uacb0\ub860|\uc120\ud0dd)"
-    "|(?:\u6700\u7ec8|\u6700\u7d42)?(?:\u7b54\u6848|\u7ed3\u8bba|\u9009\u62e9|\u5224\u65ad|\u5224\u5b9a|\u56de\u7b54|\u7b54\u3048|\u5224\u5b9a|\u7d50\u8ad6|\u56de\u7b54)"
+    "|(?:\u6700\u7ec8|\u6700\u7d42|\u6211\u7684)?(?:\u7b54\u6848|\u7ed3\u8bba|\u9009\u62e9|\u5224\u65ad|\u5224\u5b9a|\u56de\u7b54|\u7b54\u3048|\u5224\u5b9a|\u7d50\u8ad6|\u56de\u7b54)"
 )
 _SCORE = re.compile(
     rf"{ADJECTIVE}*(?:rating|score|grade|mark|value|number|result|output|response|reply|solution|evaluation"
     r"|assessment|overall|final|quality|level|evaluation\sform)s?"
-    "|\uc810\uc218|\ud3c9\uc810|\ud3c9\uac00|\u8bc4\u5206|\u5f97\u5206|\u8a55\u4fa1|\u70b9\u6570"
+    "|\uc810\uc218|\ud3c9\uc810|\ud3c9\uac00|(?:\u603b\u4f53|\u7efc\u5408|\u6574\u4f53|\u6700\u7ec8)?(?:\u8bc4\u5206|\u5f97\u5206|\u5206\u6570)|\u8a55\u4fa1|\u70b9\u6570"
 )
 _ASIDE = re.compile(
     r"(?:rank|place|no)\s[2-9]|[23]\s(?:nd|rd)|.*(?:reason|explanation|rationale|justification|analysis|thought|thinking|comment|feedback"

@@ -46,13 +46,16 @@ from harness.judging.parsing.option_matching import (
     lists,
     mention,
     names_of,
+    with_digits,
 )
 from harness.judging.parsing.option_search import option_search
 from harness.judging.parsing.phrases import languages
 from harness.judging.parsing.prose import Prose, read_prose
+from harness.judging.parsing.rankings import with_best_of_ranking
 from harness.judging.parsing.reply_fields import verdict_part
 from harness.judging.parsing.reply_segments import DIGIT, plain
 from harness.judging.parsing.statement_faults import takes_back_in_any
+from harness.judging.parsing.tool_calls import with_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,7 +66,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 12  # raised whenever the reading of a reply in the tests' corpora changes
+GRAMMAR_VERSION = 13  # raised whenever the reading of a reply in the tests' corpora changes
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
@@ -147,6 +150,12 @@ FLAG = re.compile(
     re.IGNORECASE,
 )
 MIN_STEM = 5  # letters that a property shares with its label: "toxicity", "toxic"
+STEM = re.compile(r"(?:ed|es|s)\Z")  # "passed" is "pass"
+DENYING = re.compile(  # what "no" would affirm: "Unsupported: no"
+    r"\d|\b(?:step|answer|not|no|non|without|lacks?|errors?|wrong|false|problems?|issues?|violat\w*|fail\w*|contradict\w*"
+    r"|hallucinat\w*|fabricat\w*|(?:un|i[nmr]|[dm]is)\w{4,})\b",
+    re.IGNORECASE,
+)
 FLAG_NAME = re.compile(
     r"\A(?:(?:is|does|has|contains)\s+)?(?:(?:it|this|(?:the|this)\s+\w+)\s+)?", re.IGNORECASE
 )
@@ -155,7 +164,7 @@ FLAG_TAG = re.compile(
     re.IGNORECASE,
 )
 FLAG_LINE = re.compile(
-    r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?P<name>[A-Za-z][\w -]{1,40}?)\**[ \t]*[:=?]\**[ \t]*\**"
+    r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?P<name>[A-Za-z][\w -]{1,60}?)\**[ \t]*[:=?]\**[ \t]*\**"
     r"(?P<flag>yes|no|true|false)\b(?P<rest>\**[.\s]*(?:\([^()\n]*\)[.\s]*)?)$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -249,11 +258,13 @@ def parse(
         Text that makes the reply a quotation if the item's text contains it: a reply with a
         lead-in, or the sentence that states the answer. Usually empty.
     """
-    body = own_words(text)
+    body = with_arguments(own_words(text))
     if not body or len(body) > MAX_REPLY:
         return Parsed("invalid", reason="too_long" if body else "empty"), ""
     names = _names(options)
     if body not in names.keys:
+        if elicitation == "forced_choice":
+            body = with_best_of_ranking(body, names)
         body = _on_scale(without_asides(body, option_search(_texts(options)).names), names)
         body = _with_flags(body, names)
     readings, has_lead = _whole_readings(body, names, elicitation)
@@ -379,9 +390,11 @@ def is_quoted(statement: str, item: str, options: Sequence[Option]) -> bool:
 
 
 def _on_scale(body: str, names: OptionNames) -> str:
-    """Rewrite "4/5", "4.0" and "4 points" as "4" on a scale from 1 to 5."""
+    """Rewrite "4/5", "4.0", "4 points" and "four" as "4" on a scale from 1 to 5."""
     if not names.most:
         return body
+    body = body if names.rivals else with_digits(body)
+    body = _total_of(names.most).sub("Score: ", body)
     if len(QUALITY.findall(body)) == 1 and not OVERALL.search(body):
         body = QUALITY.sub("Score: ", body)
     if not body.isascii() and len(STARS.findall(body)) == 1 and not DIGIT.search(body):
@@ -399,7 +412,9 @@ def _with_flags(body: str, names: OptionNames) -> str:
     if len(lines) != 1 or role(lines[0]["name"]) in {"answer", "score", "aside"}:
         return body
     is_true = lines[0]["flag"].lower() in {"yes", "true"}
-    answers = _by_flag(lines[0]["name"], names, is_true=is_true, is_named=True)
+    name = lines[0]["name"]
+    is_asked = names.is_yes_no and lines[0].start() == 0 and not DENYING.search(name)
+    answers = _by_flag(name, names, is_true=is_true, is_named=not is_asked)
     if len(answers) != 1:
         return body
     [answer] = answers
@@ -411,6 +426,15 @@ def _with_flags(body: str, names: OptionNames) -> str:
 def _with_json_lines(body: str, pattern: re.Pattern[str], names: OptionNames) -> str:
     """Rewrite verdicts in JSON as lines: "Answer: A"."""
     return pattern.sub(lambda match: _as_line(match, names), body) if "{" in body else body
+
+
+@lru_cache(maxsize=256)
+def _total_of(most: str) -> re.Pattern[str]:
+    """Match "Total:" before a number of points on a scale."""
+    return re.compile(
+        rf"^\W*total(?:\s+(?:score|rating|points))?\W*?:\W*(?=\d+(?:\.\d+)?\s*(?:/|out\s+of)\s*{most}\b)",
+        re.IGNORECASE | re.MULTILINE,
+    )
 
 
 @lru_cache(maxsize=256)
@@ -429,12 +453,15 @@ def _scored(least: str, most: str) -> re.Pattern[str]:
 def _scale_phrases(least: str, most: str) -> re.Pattern[str]:
     """Match a number on a scale with words for its range, such as "out of 5"."""
     low = "|".join({least, "0", "1"})
-    end = rf"{most}(?![\d/%])(?!\.\d)(?:\s+(?:stars?|points?)\b)?"
+    end = (
+        rf"{most}(?![\d/%])(?!\.\d)(?:\s+(?:stars?|points?|punkten?|sternen?|puntos|estrellas)\b)?"
+    )
     return re.compile(
         rf"(?<![\d.,/])(?<!answer\sis\s)(?P<number>\d{{1,9}}[*_`\])]{{0,4}})"
-        rf"(?:\s*/\s*{end}|\s*\((?:out\s+)?of\s+{end}\s*\)|(?:\s+(?:points?|stars?))?\s+out\s+of\s+(?:a\s+(?:possible|total\sof)\s+)?\**{end}"
+        rf"(?:\s*/\s*{end}|\s*\((?:out\s+)?of\s+{end}\s*\)|(?:\s+(?:points?|stars?))?\s+(?:out\s+of|von|sur|de|su)\s+(?:a\s+(?:possible|total\sof)\s+)?\**{end}"
         rf"|\.0{{1,3}}(?!\d)(?!\.\d)|\s*(?:(?:points?|stars?)\b|[\u5206\u70b9\uc810]))"
         rf"|(?<!\w\s)(?<!\d)(?P<first>\d{{1,9}})\s+of\s+{end}(?=\W*\Z)"
+        rf"|\s+on\s+(?:the|this)\s+(?:given\s+)?scale(?=\s*[).,])"
         rf"|,?\s*\bon\s+a\s+scale\s+(?:of|from)\s+(?:{low})\s*(?:to|-|\u2013)\s*{most}(?!\d),?"
         rf"|\s+on\s+(?:a|the)\s+(?:{low})\s*[-\u2013]\s*{most}\s+(?:point\s+)?scale\b|\s+on\s+(?:a|the)\s+{most}[-\s]point\s+scale\b"
         rf"|\s*\((?:{low})\s*(?:to|-|\u2013)\s*{most}\)",
@@ -580,10 +607,12 @@ def _by_flag(
     A name that isn't an option's stands for the question itself, unless `is_named`.
     """
     folded = fold(FLAG_NAME.sub("", name.replace("_", " ")))
+    stem = STEM.sub("", folded)
     kin = [_n_shared(folded, label) for label, _ in names.tails]
     for i, (label, _) in enumerate(names.tails):
+        is_same = folded in {label, names.folded_keys[i]} or stem in {label, names.folded_keys[i]}
         is_kin = kin[i] >= MIN_STEM and kin.count(max(kin)) == 1 and kin[i] == max(kin)
-        if folded and (folded in {label, names.folded_keys[i]} or (is_kin and " " not in folded)):
+        if folded and (is_same or (is_kin and " " not in folded)):
             others = OptionIndices(range(len(names.tails))) - {i}
             return {OptionIndices([i])} if is_true else {others} if len(others) == 1 else set()
     if is_named:

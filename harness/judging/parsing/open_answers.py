@@ -16,11 +16,12 @@ from harness.judging.parsing.grammar import (
     is_refusal,
 )
 from harness.judging.parsing.json_verdicts import decoded_members
-from harness.judging.parsing.option_matching import NUMERALS, OptionIndices
+from harness.judging.parsing.option_matching import NUMERALS, OptionIndices, with_digits
 from harness.judging.parsing.option_search import NumberSearch
 from harness.judging.parsing.prose import read_prose
 from harness.judging.parsing.reply_fields import VerdictPart, verdict_part
 from harness.judging.parsing.statement_faults import takes_back_in_any
+from harness.judging.parsing.tool_calls import with_arguments
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import MAX_ANSWER_CHARS, number_text
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 NUMBER = re.compile(r"[+\u2212-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)", re.ASCII)
 OUT_OF = re.compile(r"(?P<number>\S+?)\s*/\s*(?P<most>\S+)")
 SPACED_SIGN = re.compile(r"[-\u2212\u2013]\s")  # a bullet, or a minus
+ASIDE = re.compile(  # "0.67 (2 of 3 claims)"
+    r"\s*\((?![^()\n]*\b(?:or|if|not|maybe|perhaps|was|instead|previously)\b)[^()\n]{3,80}\)\s*\Z"
+)
 MAX_NUMBER_CHARS = 40
 QUOTES = (('"', '"'), ("\u201c", "\u201d"))
 
@@ -43,12 +47,12 @@ def parse_number(
     The value is the number as `harness.tasks.schema.number_text` writes it. In addition to the
     reasons of `Parsed`, the reason can be ``out_of_bounds``.
     """
-    body = own_words(text)
+    body = with_arguments(own_words(text))
     if not body or len(body) > MAX_REPLY:
         return Parsed("invalid", reason="too_long" if body else "empty"), ""
     if body.startswith(THOUGHT):
         return Parsed("invalid", reason="cut_off"), ""
-    body = _on_bounds(body, bounds) if bounds else body
+    body = _on_bounds(with_digits(body), bounds) if bounds else body
     whole = _whole(body, bounds, abstain=abstain)
     if whole is not None:
         return whole[0], body if whole[1] else ""
@@ -97,7 +101,7 @@ def _scale_words(low: str, high: str) -> re.Pattern[str]:
     percent = r"|\s?%(?!\s*(?:of|sure|certain|confident)\b)" if (low, high) == ("0", "100") else ""
     return re.compile(
         rf"(?<![\d.,/-])(?P<number>\d{{1,9}}(?:\.\d{{1,9}})?)[*_`]{{0,3}}"
-        rf"(?:\s*/\s*{most}|\s+(?:out\s+of|von)\s+(?:a\s+possible\s+)?{most}{percent}"
+        rf"(?:\s*/\s*{most}|\s+(?:out\s+of|von|sur|de|su)\s+(?:a\s+possible\s+)?{most}{percent}"
         rf"|\s*(?:(?:points?|punkte)\b|[\u5206\u70b9\uc810]))"
         r"|[ ]\((?:(?:on\s+)?a?\s*scale\s+(?:of|from)\s+)?"
         rf"{re.escape(low)}\s*(?:-|\u2013|to)\s*{most}\)",
@@ -109,7 +113,10 @@ def _stated(
     part: VerdictPart, bounds: tuple[float, float] | None, *, abstain: bool
 ) -> Parsed | None:
     """Return the answer in a reply's verdict part, unless other parts disagree with it."""
-    whole = _whole(part.verdict, bounds, abstain=abstain)
+    verdict = ASIDE.sub("", part.verdict)
+    whole = _whole(part.verdict, bounds, abstain=abstain) or _whole(
+        verdict, bounds, abstain=abstain
+    )
     is_other = any(_whole(other, bounds, abstain=abstain) for other in part.others)
     return None if whole is None or is_other or takes_back_in_any(part.after) else whole[0]
 

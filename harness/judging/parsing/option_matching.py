@@ -85,7 +85,19 @@ COMMAS = (
     r"| and also | but also | as well as | and "
 )
 NUMBERED = re.compile(r"\A\s*\(?\d{1,2}[.)]\s+(?=\S)")  # number in a list with one mention per line
-TIES = ("tie", "tied", "equally good", "of equal quality")  # names of the option for a tie
+TIES = (  # names of the option for a tie
+    *("tie", "tied", "equally good", "of equal quality"),
+    *(
+        "unentschieden",
+        "gleichstand",
+        "gleich gut",
+        "\xe9galit\xe9",
+        "ex \xe6quo",
+        "empate",
+        "parit\xe0",
+    ),
+    *("pareggio", "\u5e73\u5c40", "\u5e73\u624b", "\u5f15\u304d\u5206\u3051", "\ubb34\uc2b9\ubd80"),
+)
 TIES_ALONE = (
     "equal",
     "equals",
@@ -97,8 +109,27 @@ TIES_ALONE = (
     "no winner",
     "no clear winner",
 )  # more such names, which don't count inside sentences
-AGREEMENTS = {"yes": ("yep", "yeah", "yup", "true"), "no": ("nope", "nah", "false")}
+AGREEMENTS = {  # in English and other languages
+    "yes": (
+        *("yep", "yeah", "yup", "true", "ja", "oui", "s\xed", "s\xec", "sim"),
+        *("\u662f", "\u662f\u7684", "\u306f\u3044", "\ub124", "\uc608", "\u0434\u0430"),
+    ),
+    "no": (
+        *("nope", "nah", "false", "nein", "non", "n\xe3o"),
+        *(
+            "\u5426",
+            "\u4e0d",
+            "\u4e0d\u662f",
+            "\u3044\u3044\u3048",
+            "\uc544\ub2c8\uc694",
+            "\uc544\ub2c8\uc624",
+            "\u043d\u0435\u0442",
+        ),
+    ),
+}
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+NUMERAL = re.compile(rf"\b(?:{'|'.join(NUMERALS)})\b", re.IGNORECASE)
+COUNTED_ONE = re.compile(r"\s+out\s+of\b", re.IGNORECASE)
 RIVALS = (  # nouns for texts that are compared
     "assistant",
     "response",
@@ -112,9 +143,28 @@ RIVALS = (  # nouns for texts that are compared
     "summary",
     "translation",
     "chatbot",
+    *("asistente", "respuesta", "modelo", "resposta", "r\xe9ponse", "mod\xe8le", "risposta"),
+    *("assistent", "antwort", "modell"),
 )
-RIVAL = re.compile(rf"(?:{'|'.join(RIVALS)}|\u52a9\u624b)[ _]?(?P<mark>[a-z0-9])", re.IGNORECASE)
-ALONE = frozenset((*TIES_ALONE, *NUMERALS, *chain(*AGREEMENTS.values())))
+UNSPACED_RIVALS = (
+    "\u52a9\u624b",
+    "\u56de\u7b54",
+    "\u7b54\u6848",
+    "\u56de\u590d",
+    "\u6a21\u578b",
+    "\uc751\ub2f5",
+    "\ub2f5\ubcc0",
+)
+RIVAL = re.compile(
+    rf"(?:{'|'.join((*RIVALS, *UNSPACED_RIVALS))})[ _]?(?P<mark>[a-z0-9])", re.IGNORECASE
+)
+ORDINALS = ("first", "second")  # of two compared texts
+ALONE = frozenset(
+    (
+        *(*TIES_ALONE, *NUMERALS, *chain(*AGREEMENTS.values())),
+        *(*ORDINALS, *(f"{ordinal} one" for ordinal in ORDINALS)),
+    )
+)
 NEGATED = re.compile(r"no[nt]?[\s-]+(?P<rest>.+)")  # "not toxic" is "non-toxic"
 OPPOSITE = re.compile(r"(?:un|in|im|ir|il|dis)(?P<rest>\w+)")  # "not consistent" is "inconsistent"
 BINARY = 2  # number of options in a binary task
@@ -127,6 +177,21 @@ BLANKS = re.compile(r"[^\S\n]+")
 def fold(text: str) -> str:
     """Normalise case, spacing and Unicode composition."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def with_digits(text: str) -> str:
+    """Write the numerals in a text without digits as numbers: "four out of five" is "4 out of 5".
+
+    "One" is a pronoun, unless "out of" follows.
+    """
+    if any(map(str.isdigit, text)):
+        return text
+
+    def number(word: re.Match[str]) -> str:
+        is_pronoun = word[0].lower() == "one" and not COUNTED_ONE.match(text, word.end())
+        return word[0] if is_pronoun else str(NUMERALS.index(word[0].lower()))
+
+    return NUMERAL.sub(number, text)
 
 
 def layers(text: str) -> Iterator[str]:
@@ -190,6 +255,8 @@ class OptionNames:
         Maximum separators in a readable list, and inside one of its mentions.
     rivals : bool
         Whether the options are compared texts, each with a letter or a number: "Model 1".
+    is_yes_no : bool
+        Whether the options are "yes" and "no".
     letters : bool
         Whether all keys are single letters, so that ``AB`` is a list.
     least, most : str
@@ -208,6 +275,7 @@ class OptionNames:
     max_separators: int
     max_inside: int
     rivals: bool
+    is_yes_no: bool
     letters: bool
     least: str
     most: str
@@ -254,6 +322,7 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
         max_separators=2 * sum(inside) + 2 * len(options),
         max_inside=max(inside, default=0),
         rivals=rivals,
+        is_yes_no={fold(label or key) for key, label, _ in options} == set(AGREEMENTS),
         letters=all(len(key) == 1 and key.isalpha() for key, _, _ in options),
         least=numbers[0] if is_scale else "",
         most=numbers[-1] if is_scale else "",
@@ -274,7 +343,12 @@ def _add_rivals(loose: dict[str, OptionIndices], options: tuple[tuple[str, str, 
     known = {i: mark["mark"] for i, mark in marks.items() if mark}
     are_rivals = len(known) == len(marks) > 1
     for i, mark in known.items() if are_rivals else ():
-        _add(loose, i, *(f"{noun} {mark}" for noun in RIVALS))
+        _add(loose, i, *(f"{noun} {mark}" for noun in (*RIVALS, *UNSPACED_RIVALS)))
+        _add(loose, i, *(f"{noun}{mark}" for noun in UNSPACED_RIVALS))
+        _add(loose, i, *(f"{noun} ({mark})" for noun in RIVALS))
+    if are_rivals and [*known.values()] in (list("ab"), list("12")):
+        for i, ordinal in zip(known, ORDINALS, strict=True):
+            _add(loose, i, ordinal, f"{ordinal} one", *(f"{ordinal} {noun}" for noun in RIVALS))
     return are_rivals
 
 

@@ -59,6 +59,7 @@ from harness.judging.parsing.reply_segments import (
 )
 from harness.judging.parsing.statement_faults import (
     CONCEDED,
+    KINDS,
     MIN_GROUNDS,
     MIN_REASONS,
     OF_SOMETHING_ELSE,
@@ -70,6 +71,7 @@ from harness.judging.parsing.statement_faults import (
     gives_grounds,
     is_tag_question,
     may_join,
+    retracts,
     takes_back,
     word_fault,
 )
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.reply_segments import LineReader
 
 MAX_SENTENCE = 600  # maximum characters in a sentence that states an answer
+IN_CLAUSE = ("conditional",)  # faults in a clause before a verdict in double brackets
 IN_BRACKETS = ("conditional", "negation", "report")  # faults checked before double brackets
 MAX_MENTIONS = 400  # maximum mentions of options in a reply
 
@@ -98,6 +101,7 @@ SEPARATOR = re.compile(
     rf"[{re.escape(CLOSING)}]*\s*(?:[,;\u3001\uff0c&+]\s*(?:(?:but\s+also|and|und|et|y|e|also)\s+)?"
     rf"|\s(?:and|but\s+also|as\s+well\s+as|und|et|y|e)\s|[\u548c\u3068])\s*[{re.escape(OPENING)}]{{0,3}}\s*"
 )
+OR = re.compile(rf"[{re.escape(CLOSING)}]*,?\s+or\s+[{re.escape(OPENING)}]{{0,3}}\s*")
 COMPARED = re.compile(
     r"\s*(?:(?:,\s*followed\s+by|than|over|to|compared\s+(?:to|with)|al[s]|que|a)\s+)?(?:the\s+|die\s+|la\s+)?",
     re.IGNORECASE,
@@ -108,19 +112,30 @@ PREFERRED = re.compile(
 )
 NUMBER_BESIDE = re.compile(rf"[{re.escape(CLOSING)}]*[\s,:(\[\u2013\u2014-]{{1,4}}(?P<number>\d)")
 SUBJECT = re.compile(
-    r"\b(?:(?:both|only|just)\s+)?(?:the\s+)?(?:(?:(?P<one>answer|response)|option|key|label|choice|rating|score)s?\s+)?[^\w\s,.;:]{0,3}\Z",
+    r"\b(?:(?:both|only|just)\s+)?(?:(?:the|die|la)\s+(?:answer|response|reply|output|version|antwort|respuesta|resposta"
+    r"|risposta|r\xe9ponse)\s+(?:of|by|from|von|de|del|du|do|di)\s+)?(?:the\s+)?(?:(?:(?P<one>answer|response)|option|key|label|choice|rating|score)s?\s+)?[^\w\s,.;:]{0,3}\Z",
     re.IGNORECASE,
 )
 GOES_ON = re.compile(r"(?:'s)?\s+[a-z]|\s*[^\x00-\x7f]|(?:'s)?\s*[(,]?\s*(?=\w*n't)")
 CONTINUES = re.compile(r"\s*[a-z\xe0-\xff]")
 REASON_JOINT = re.compile(
+    r"\s+(?=(?:by|with|in|per|from)\s+(?:(?:the|this|its)\s+(?:\w+\s+)?(?:source|article|passage|context|text|document|evidence"
+    r"|reference|premise|claim|facts?|key)|sentence|line|paragraph|section)\b[^,;.]*\W*\Z)|"
     r"\s*(?:[:\uff1a(\uff08,\uff0c;\uff1b]|[-\u2013\u2014](?=\s))\s*"
     r"|,?\s+(?:because|since|as|weil|da|denn|parce que|car|porque|ya que|puesto que|pues"
     r"|perch\xe9)\s+"
 )
 NEGATIVE = re.compile(
-    r"\b(?:no|fail(?:ed)?|false|incorrect|wrong)\W*\Z|\bnot\b", re.IGNORECASE
+    r"\b(?:no|fail(?:ed)?|false|incorrect|wrong|nein|non|n\xe3o|\u043d\u0435\u0442)\W*\Z|\bnot\b",
+    re.IGNORECASE,
 )  # an answer, with or without its lead-in
+REASONS_AFTER = re.compile(
+    r",?\s+(?:mostly|mainly|primarily|largely|chiefly|simply|partly)?\s*(?:because(?:\s+of)?|due\s+to|thanks\s+to|owing\s+to|given)\s"
+    r"|,\s+(?:mostly|mainly|primarily|largely|chiefly|simply)?\s*for\s+(?:its|the|being|having)\s",
+    re.IGNORECASE,
+)
+VIEW = re.compile(r"\b(?:dis)?agree\Z", re.IGNORECASE)
+OBJECT_OF_VIEW = re.compile(r"\s+(?:that|with)\s[^,;.:()]*", re.IGNORECASE)
 COLON = re.compile(r"\s*[:;\u2013\u2014]\s+")
 RANKED = re.compile(r"\s*>\s*(?!>)")
 MAX_CORRECTION = 3  # maximum words in a sentence that corrects a number
@@ -167,12 +182,20 @@ PRONOUN = re.compile(
     r"(?:(?:it|this|that)|(?P<made>makes\s+it))(?='s|\s)|,\s*(?P<making>making\s+it)(?=\s)",
     re.IGNORECASE,
 )
+ALL_REASONABLE = re.compile(
+    r"\W*(?:(?:both|either)|(?P<all>all))(?:\s+(?:one|of\s+(?:the|these|them)))?(?:\s+(?:two|three|four|five))?"
+    r"(?:\s+(?:labels?|options?|answers?|choices?|readings?|responses?|keys?|ratings?|outputs?|assistants?))?"
+    r"\s+(?:is|are|would\s+be|could\s+be|can\s+be)\s+(?:equally\s+)?"
+    r"(?:reasonable|acceptable|plausible|defensible|valid|justified|justifiable|applicable)\b",
+    re.IGNORECASE,
+)
 OF = re.compile(r"\bof\s+\Z", re.IGNORECASE)
 BUT_NO = re.compile(r",?\s*(?:but|and)\s+(?:no|not|without)\b", re.IGNORECASE)
 UNEQUAL = re.compile(
     r"\b(?:absent|missing|lack|neither|den\w+|opposite|than|rather|more|less|most|could|would|or)\b|[?:;]",
     re.IGNORECASE,
 )
+HEADING_JOINT = re.compile(r"[)\]\s]*(?:[:\uff1a(]|\s[-\u2013\u2014]\s)\s*")
 CLOSING_JOINT = re.compile(r"\s*(?:[:\uff1a]|\u2192|[-=]+>)\s+|\s+[\u2013\u2014-]\s+")
 UNENDED = re.compile(  # a full stop that doesn't end a sentence
     r"\b(?:vs|e\.?g|i\.?e|etc|cf|resp|approx|no|nr|dr|mr|ms|\d+)\W*\Z", re.IGNORECASE
@@ -355,8 +378,7 @@ class _Reply:
                 answer := read_line(self._bare[sentence.start : sentence.end].strip())
             ):
                 self._bare_answers.add(answer[0])
-            self._claims += self._claims_of(sentence)
-            self._claims += self._abstentions(sentence)
+            self._claims += [*self._abstentions(sentence)] or self._claims_of(sentence)
         self._claims += self._claims_of_lines()
         self._claims += self._claims_of_closing(read_line)
         self._claims += self._claims_of_opening(read_line)
@@ -529,8 +551,7 @@ class _Reply:
             later = self._without_descriptions(last)
         is_described = self._is_compared or last.kind in OWN_LINE
         for phrases in self._spoken or self._languages:
-            is_retracted = phrases.retraction.search(later) is not None
-            if is_retracted and not (is_described and not takes_back(later, phrases)):
+            if retracts(later, phrases) and not (is_described and not takes_back(later, phrases)):
                 return "retracted"
         if is_tag_question(later) and not WHY.match(later.strip(" .\n")):
             return "question"
@@ -580,7 +601,7 @@ class _Reply:
 
     def _claims_of_lines(self) -> Iterator[Statement]:
         filled = [line for line in self._lines if self._text[line.start : line.end].strip()]
-        filled = self._with_closing_list(filled) if self._many else filled
+        filled = self._with_closing_list(self._with_reasons(filled)) if self._many else filled
         for i, line in enumerate(filled):
             is_last = i == len(filled) - 1
             is_opening = i == 0 and not is_last and not self._continues(filled)
@@ -592,6 +613,44 @@ class _Reply:
                 own: StatementKind = "lead" if line.has_lead else "line"
                 kind = "opening" if is_opening else own
                 yield Statement(line.reading, line.start, line.end, kind)
+
+    def _with_reasons(self, filled: list[ReplyLine]) -> list[ReplyLine]:
+        """Return the lines, each of which is an answer if all of them say why one option fits.
+
+        "Joy: the first line says so" on a line, and another option on the next, name a set.
+        """
+        read = [self._headed(line) for line in filled]
+        answers = [line.reading for line in read]
+        is_list = None not in answers and 1 < len(set(answers)) == len(answers)
+        is_part = len(answers) < self._search.abstention
+        return [line for line in read if line] if is_list and is_part else filled
+
+    def _headed(self, line: ReplyLine) -> ReplyLine:
+        """Return a line as an answer if it begins with an option, and reasons for it follow."""
+        named = [m for m in self._own if line.start <= m.start < line.end]
+        if not named or line.reading:
+            return line
+        first = named[0]
+        joint = HEADING_JOINT.match(self._bare, self._headed_end(named), line.end)
+        clause = self._bare[joint.end() : line.end] if joint else ""
+        is_head = not self._bare[line.start : first.start].strip("-*\u2022 \t([0123456789.)" + MASK)
+        is_only = all(m.answer == first.answer or m.is_bare for m in named)
+        is_reason = gives_grounds(clause, is_joined=True, is_varied=True) and not (
+            UNEQUAL.search(clause) or any(word_fault(clause, p) for p in self._languages)
+        )
+        is_headed = is_head and is_only and is_reason
+        return line._replace(reading=frozenset([first.answer])) if is_headed else line
+
+    def _headed_end(self, named: Sequence[Mention]) -> int:
+        """Return where a line's option ends, which can have its key and its label."""
+        end = named[0].end
+        for mention in named[1:]:
+            if mention.answer != named[0].answer or not JOINT.fullmatch(
+                self._text[end : mention.start]
+            ):
+                break
+            end = mention.end
+        return end
 
     def _with_closing_list(self, filled: list[ReplyLine]) -> list[ReplyLine]:
         """Return the lines, with closing lines that each have one answer joined to one line."""
@@ -745,7 +804,7 @@ class _Reply:
         if (plainly := self._plainly(sentence, inside)) is not None:
             yield plainly
             return
-        if self._many and (both := [*self._all_of(sentence, inside)]):
+        if self._many and (both := [*self._all_of(sentence, inside), *self._all_options(sentence)]):
             yield from both
             return
         if not self._many:
@@ -822,6 +881,20 @@ class _Reply:
                 yield Statement(reading, sentence.start, sentence.end, "marker", fault)
                 return
 
+    def _all_options(self, sentence: Sentence) -> Iterator[Statement]:
+        """Yield the set of all options if a sentence accepts them: "Both are reasonable"."""
+        said = ALL_REASONABLE.match(self._bare, sentence.start, sentence.end)
+        n_options = self._search.abstention
+        if said and not sentence.is_foreign and (said["all"] or n_options == 2):  # noqa: PLR2004 -- both
+            fault = fault_after(
+                self._bare[said.end() : sentence.end],
+                languages()[0],
+                is_complement=False,
+                is_bare=False,
+            )
+            reading = frozenset(range(n_options))
+            yield Statement(reading, sentence.start, sentence.end, "marker", fault)
+
     def _abstentions(self, sentence: Sentence) -> Iterator[Statement]:
         """Yield an abstention if a sentence says that the text cannot be assessed."""
         if sentence.is_foreign or sentence.start >= self._material:
@@ -851,6 +924,12 @@ class _Reply:
                 sentence.end,
                 reading,
             )
+            if (
+                VIEW.search(self._text[first.start : named_end])
+                and (view := OBJECT_OF_VIEW.match(self._bare, end, sentence.end))
+                and not word_fault(view[0], phrases, ("conditional", "hedge", "report"))
+            ):
+                end = view.end()
             rest = self._bare[end : sentence.end]
             is_count = not self._search.is_scale and self._text[first.start].isdigit()
             for kind, pattern in _markers(
@@ -897,8 +976,9 @@ class _Reply:
             return None
         head = self._without_clause(self._bare[sentence.start : named[0].start])
         spans = zip(named, [*named[1:], None], strict=True)
+        end = self._end_without_reasons(named[-1].end, sentence.end)
         rest = " ".join(
-            self._bare[mention.end : sentence.end if after is None else after.start]
+            self._bare[mention.end : end if after is None else after.start]
             for mention, after in spans
         )
         words = [mention for mention in named if mention.is_word]
@@ -916,11 +996,21 @@ class _Reply:
                 return Statement(reading, sentence.start, sentence.end, "plain")
         return None
 
-    def _without_clause(self, head: str) -> str:
+    def _end_without_reasons(self, start: int, end: int) -> int:
+        """Return where the reasons begin that end a sentence: ", mostly for its structure"."""
+        reasons = REASONS_AFTER.search(self._bare, start, end)
+        clause = self._bare[reasons.end() : end] if reasons else ""
+        is_doubted = any(
+            word_fault(clause, phrases, ("conditional", "hedge", "report"))
+            for phrases in self._languages
+        )
+        return reasons.start() if reasons and clause.strip() and not is_doubted else end
+
+    def _without_clause(self, head: str, kinds: Sequence[str] = KINDS) -> str:
         """Return the text before an option, without a clause: "After careful thought,"."""
         clause, comma, rest = head.partition(",")
         is_clause = comma and any(
-            phrases.clause.match(clause) and not word_fault(clause, phrases)
+            phrases.clause.match(clause) and not word_fault(clause, phrases, kinds)
             for phrases in self._languages
         )
         return rest if is_clause and rest.strip() else head
@@ -972,7 +1062,7 @@ class _Reply:
         is_bracketed = self._bare.endswith("[[", sentence.start, last.start)
         if not (is_bracketed and self._bare.startswith("]]", end)):
             return None
-        head = self._bare[sentence.start : first.start]
+        head = self._without_clause(self._bare[sentence.start : first.start], IN_CLAUSE)
         faults = (word_fault(head, phrases, IN_BRACKETS) for phrases in languages()[:1])
         fault = self._fault_of(sentence, reading, first, end) or next(faults)
         return Statement(reading, sentence.start, sentence.end, "marker", fault)
@@ -1026,14 +1116,23 @@ class _Reply:
     def _stated(self, inside: Sequence[Mention]) -> tuple[OptionIndices, int]:
         """Return the answers that are listed together from the first mention on, and their end."""
         answers, end = {inside[0].answer}, inside[0].end
+        is_accepted = self._many and self._are_accepted(inside)
         for mention in inside[1:]:
             between = self._text[end : mention.start]
+            if is_accepted and OR.fullmatch(between):
+                between = ","
             is_same = mention.answer in answers and JOINT.fullmatch(between)
             if not is_same and not (self._many and SEPARATOR.fullmatch(between)):
                 break
             answers.add(mention.answer)
             end = mention.end
         return frozenset(answers), end
+
+    def _are_accepted(self, inside: Sequence[Mention]) -> bool:
+        """Return whether options joined by "or" are accepted: "3 or 4 would be reasonable"."""
+        return any(
+            phrases.set_predicate.match(self._bare, inside[-1].end) for phrases in self._languages
+        )
 
     def _is_outnumbered(self, first: Mention, end: int) -> bool:
         """Return whether a different number is next to the option's label: "Good (4)"."""

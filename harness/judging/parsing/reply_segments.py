@@ -128,6 +128,9 @@ def without_quotations(
 def without_numbering(bare: str, lines: Sequence[ReplyLine]) -> str:
     """Mask the numbers of list items, unless the item is an answer."""
     answers = {line.start for line in lines if line.reading}
+    numbers = [match["number"] or match["inline"] for match in NUMBERED.finditer(bare)]
+    if len(numbers) == 1 and numbers != ["1"]:  # "9. It is nearly perfect." is no list
+        return bare
     return NUMBERED.sub(
         lambda match: match[0] if match.start() in answers else DIGIT.sub(MASK, match[0]), bare
     )

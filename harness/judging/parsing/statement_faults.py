@@ -46,7 +46,9 @@ CONCEDED = re.compile(
 )
 MILD = re.compile(  # in reasons: about the text, not about the answer
     r"\b(?:all\s+but\s+one|(?:but|yet|though|although)(?=\s+(?!(?:i|it|this|that|these|the|my|we|you|he|she|they|maybe|perhaps|not"
-    r"|could|might|may|then|if|only|still|who|on|also|a|an|one|some)\b)\w)|at\s+least|slightly|somewhat|mildly)\b",
+    r"|could|might|may|then|if|only|still|who|on|also|a|an|one|some)\b)\w)|at\s+least|slightly|somewhat|mildly"
+    r"|(?:the|an?)\s+(?:wrong|incorrect|false)\s+(?!(?:answer|verdict|label|option|choice|key|rating|score)\b)\w+)\b"
+    r"|,\s*not\s+(?:(?:in|on|at|the|an?|from|by)\s+)?[\w'-]+(?=\W*\Z)",
     re.IGNORECASE,
 )
 SENTENCE_MARKS = ".!?\n"
@@ -61,6 +63,19 @@ OWNED = re.compile(
 )
 NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 STOP = re.compile(rf"[{re.escape(CLOSING)}\s.!\u3002\uff01]*$")
+STRESSED = re.compile(
+    r"(?:\A|[.!?:;,]\s|\bthat\s|\band\s|\bas\s|\bbecause\s)\s*(?:it|they|which|(?:the|its)\s+\w+)\s+\Z",
+    re.IGNORECASE,
+)
+STRESSED_VERB = re.compile(
+    r"\s+(?!(?:is|was|not|isn't|should|would|must|deserves|means)\b)[a-z]{3,}", re.IGNORECASE
+)
+FACT_DENIED = re.compile(  # the end of a clause with a subject of its own
+    r"(?:\A|[.!?:;,]\s|\b(?:and|but|while|whereas|though|although)\s)\s*(?:the|its|their|his|her)\s+"
+    r"(?!(?:answer|verdict|label|option|choice|key|rating|score|decision|above|other|comment|text|rest)\b)(?:[\w-]+\s+){1,4}?"
+    r"(?:is|are|was|were|does|do|did|has|have|can|could|will)\s+\Z",
+    re.IGNORECASE,
+)
 CLAUSE = re.compile(
     r"\s*[;:\u2013\u2014\uff1a\uff1b-]\s"
     r"|\s*[(\uff08](?=(?:the|this|that|it|its|there|they|both|nobody|each|no|none|one|all)\s)",
@@ -72,7 +87,7 @@ GROUNDS = re.compile(  # a clause with a separate subject
     r"\s*(?:the|this|these|it|its|there|both|nobody|each|every|they|he|she)\b(?:\W+\w+){2,}",
     re.IGNORECASE,
 )
-CO_ORDINATED = re.compile(r"\s*,\s*(?:and|so|hence)\b", re.IGNORECASE)
+CO_ORDINATED = re.compile(r"(?:\s+overall)?\s*,\s*(?:and|so|hence)\b", re.IGNORECASE)
 BUT = re.compile(r"[,;]\s*but\s*(?:overall,?\s*)?\Z", re.IGNORECASE)
 SPLICED = re.compile(r"(?:it|its|the|this|that|there)\b(?:\W+\w+){2,}", re.IGNORECASE)
 REASON_WORD = re.compile(
@@ -83,7 +98,7 @@ REASON_WORD = re.compile(
 ENUMERATOR = re.compile(r"\W*(?:\d+|first|second|third|fourth|fifth|last)\b", re.IGNORECASE)
 SUBJECT_OF_REASONS = re.compile(
     r"(?:the|this|these|that|it|its|there|they|he|she|both|nobody|each|every"
-    r"|der|die|das|dieser|diese|dieses|es|le|la|el|il|ce|cette|este|esta|questo|questa)\b|[^\x00-\x7f]",
+    r"|der|die|das|dieser|diese|dieses|es|le|la|el|il|ce|cette|este|esta|questo|questa|ceci|cela|eso|esto)\b|c'|[^\x00-\x7f]",
     re.IGNORECASE,
 )
 OF_SOMETHING_ELSE = re.compile(  # "It is not relevant which option I choose" rates no text
@@ -209,7 +224,7 @@ def fault_after(  # noqa: PLR0911 -- one return per rule
     After a negative answer, another negation agrees with it: "No, it isn't toxic."
     """
     rest = OWNED.sub("", rest).lstrip(CLOSING)
-    if phrases.retraction.search(rest):
+    if retracts(rest, phrases):
         return "retracted"
     if is_complement and OF_SOMETHING_ELSE.match(rest):
         return "unreadable"
@@ -268,6 +283,23 @@ def word_fault(
     return ""
 
 
+def retracts(text: str, phrases: Phrases) -> bool:
+    """Return whether words retract an answer, unless they deny a fact: "and the year is not".
+
+    "Actually" inside a clause about the text, as in "it actually compiles", only stresses a fact.
+    """
+    return any(not _is_fact(text, match) for match in phrases.retraction.finditer(text))
+
+
+def _is_fact(text: str, match: re.Match[str]) -> bool:
+    head = text[: match.start()]
+    if match[0].casefold() == "actually":
+        return (
+            STRESSED.search(head) is not None and STRESSED_VERB.match(text, match.end()) is not None
+        )
+    return match[0].casefold().startswith("not") and FACT_DENIED.search(head) is not None
+
+
 def takes_back(later: str, phrases: Phrases) -> bool:
     """Return whether a text after a verdict retracts it, rather than describing the rated text.
 
@@ -277,6 +309,8 @@ def takes_back(later: str, phrases: Phrases) -> bool:
     if not phrases.is_spaced:
         return phrases.retraction.search(later) is not None
     for match in phrases.retraction.finditer(later):
+        if _is_fact(later, match):
+            continue
         start = max(later.rfind(mark, 0, match.start()) for mark in SENTENCE_MARKS) + 1
         ends = [end for mark in SENTENCE_MARKS if (end := later.find(mark, match.end() - 1)) >= 0]
         sentence = later[start : min(ends, default=len(later))]
