@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from functools import partial
+from shlex import join
 from typing import TYPE_CHECKING
 
 import typer
@@ -128,15 +129,19 @@ def print_result(result: RunResult, printing: Printing) -> None:
     if printing.as_json:
         echo_json(indented(result.validation.to_json()))
         return
-    n_below = 0 if printing.quiet else 1
+    n_below = 0 if printing.quiet else N_PLACE_LINES
     echo_validation(result.validation, details=printing.details, n_lines_below=n_below)
     if not printing.quiet:
         print_folder(result)
 
 
+N_PLACE_LINES = 2  # that `print_folder` prints
+
+
 def print_folder(result: RunResult) -> None:
-    """Print the report's path and the cost."""
+    """Print the report's path, the cost, and how to open reports."""
     from harness.judging.judges.pricing import price_of
+    from harness.runs.run_folder import default_out
 
     unknown = [judge.name for judge in result.validation.judges if judge.cost.usd is None]
     embedder = result.folder.manifest.embedder
@@ -144,6 +149,9 @@ def print_folder(result: RunResult) -> None:
         unknown.append(embedder.name)
     cost = cost_text(result.cost_usd, result.assumed_usd, unknown)
     echo(f"Report: {result.folder.path / 'report.html'}   {cost}")
+    folder = result.folder.path.parent
+    place = [] if folder.resolve() == default_out().resolve() else ["--out", str(folder)]
+    echo(f"Open it in a browser, or see all runs with `{join(['harness', 'view', *place])}`.")
 
 
 def cost_text(cost_usd: float, assumed_usd: float, unknown: Sequence[str]) -> str:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
 
 
+LATER_STEP = "Also: "  # begins the line of a next step that isn't the first
+
+
 TRY_OTHERS = "Try another judge, prompt or way of asking."
 
 
@@ -194,16 +197,12 @@ def _resuming(v: Validation) -> str:
     return f"{replies}: `{v.location.command_to_resume()}`.{limit}"
 
 
-def next_line(v: Validation) -> str:
-    """Return all next steps on one line."""
-    return f"Next: {' '.join(next_steps(v))}"
-
-
-def first_step_line(v: Validation) -> str:
-    """Return the next steps on one line, without alternatives to a search."""
-    steps = next_steps(v)
-    is_search = v.decision.verdict == "none" and steps[:1] == _searching(v)
-    return f"Next: {' '.join(steps[:1] if is_search else steps)}"
+def next_lines(v: Validation, *, with_alternatives: bool = True) -> list[str]:
+    """Return a line for each next step; without alternatives to a search only its line."""
+    first, *others = next_steps(v)
+    is_search = v.decision.verdict == "none" and [first] == _searching(v)
+    shown = [] if is_search and not with_alternatives else others
+    return [f"Next: {first}", *(f"{LATER_STEP}{step}" for step in shown)]
 
 
 def _steps(v: Validation) -> list[str]:

@@ -98,6 +98,11 @@ def race_lines(race: RaceResult) -> list[str]:
     return [found(race), *_dropped(race), saved(race), basis(race), not_compared(race)]
 
 
+def optional_lines(race: RaceResult) -> list[str]:
+    """Return the sentences of a race that can be left out for length."""
+    return [saved(race), basis(race), *([not_compared(race)] if race.completed else [])]
+
+
 def _dropped(race: RaceResult) -> list[str]:
     """Yield a line for each dropped judge, with the reason."""
     return [

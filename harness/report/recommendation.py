@@ -25,8 +25,8 @@ from harness.report.formatting import (
     span,
     with_bounds,
 )
-from harness.report.next_steps import first_step_line, next_line, nothing_answered
-from harness.report.race_text import race_lines
+from harness.report.next_steps import next_lines, nothing_answered
+from harness.report.race_text import optional_lines, race_lines
 from harness.report.ranking_rows import CONSISTENCY, HIT_RATE, alike_words, decided_alike
 from harness.report.verdict_words import (
     agreement,
@@ -72,37 +72,45 @@ def sentences(v: Validation, *, texts: bool = True) -> list[str]:
     ``texts`` adds a quoted item, if the run keeps texts.
     """
     if v.decision.reason == "raced" and v.race:
-        return [*race_lines(v.race), *_texts(v, next_line, _notice)]
+        return [*race_lines(v.race), *next_lines(v), *_texts(v, _notice)]
     if v.decision.reason == "no_verdicts":
         return ["There are no verdicts from judges, so this describes only the human ratings."]
     if v.decision.leader is None:
-        return _texts(v, _undefined, next_line, _notice)
+        return [_undefined(v), *next_lines(v), *_texts(v, _notice)]
     tests = (_annotator_test, _without_raters)
     evidence = (_closeness, _evidence, *tests, _others, _differences, _beta, _usual)
     error = partial(commonest_error, texts=texts)
     first = [error if part is commonest_error else part for part in FIRST]
-    return _texts(v, *first, _tried, *evidence, next_line, _notice)
+    return [*_texts(v, *first, _tried, *evidence), *next_lines(v), *_texts(v, _notice)]
 
 
 def summary(v: Validation) -> list[str]:
     """Return the verdict, its reason, the judge's quality, alternatives and the next step."""
     if v.decision.leader is None:
         return sentences(v)
-    return _texts(v, *FIRST, _tried, _not_left_out, _others, first_step_line, _notice)
+    before = _texts(v, *FIRST, _tried, _not_left_out, _others)
+    return [*before, *next_lines(v, with_alternatives=False), *_texts(v, _notice)]
 
 
 def optional_sentences(v: Validation) -> list[str]:
-    """Return the sentences of the summary that can be left out for length."""
+    """Return the sentences of the summary that can be left out for length.
+
+    The judge's agreement is among them if tables other than the ranking show how good it is.
+    """
+    if v.decision.reason == "raced" and v.race:
+        return optional_lines(v.race)
     if v.decision.leader is None:
         return []
-    return _texts(v, commonest_error, worst_slice, _others)
+    of_tables = (quality,) if v.rubric or v.scores or v.race else ()
+    return _texts(v, *of_tables, commonest_error, worst_slice, _others)
 
 
 def verdict_and_step(v: Validation) -> list[str]:
     """Return the verdict, its reason and the next step."""
     if v.decision.leader is None:
         return sentences(v)
-    return _texts(v, verdict, because, first_step_line, _notice)
+    before = _texts(v, verdict, because)
+    return [*before, *next_lines(v, with_alternatives=False), *_texts(v, _notice)]
 
 
 def reasons(v: Validation) -> list[str]:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from harness.report.charts import Chart
 
 TitledRows = tuple[str, list[str], list[list[str]]]
+AUC_AND_PAIRS = (
+    "AUC is the chance that scores put two items in the order of the raters' labels. Pairs in "
+    "order are the share of pairs that scores and mean ratings put in the same order, or both tie. "
+    "The width of a tie comes from other items."
+)
 HEADS = ["judge", "better", "AUC", "Spearman, mean", "pairs in order"]
 STRATA_HEADS = [
     "judge",
@@ -48,25 +53,21 @@ def score_table(scores: Scores) -> TitledRows:
         ]
         for judge in scores.judges
     ]
-    return _title(scores), HEADS, rows
+    title = "These measures show how scores order items, without a threshold."
+    return title, HEADS, rows
 
 
-def _title(scores: Scores) -> str:
-    found = [judge for judge in scores.judges if not judge.is_declared]
-    text = (
-        "These measures show how scores order items, without a threshold. AUC is the chance that "
-        "scores put two items in the order of the raters' labels. Pairs in order are the share "
-        "of pairs that scores and mean ratings put in the same order, or both tie. The width of "
-        "a tie comes from other items."
-    )
-    if found:
+def score_terms(scores: Scores) -> list[str]:
+    """Return what the measures mean, and the items that they use if no direction is declared."""
+    terms = [AUC_AND_PAIRS]
+    if found := [judge for judge in scores.judges if not judge.is_declared]:
         n = found[0].strata[0].n_items
-        text += (
-            f" If you don't declare which direction is better, half of the items show it, and "
-            f"the numbers are for the other {counted([n])}. To use all items, declare the "
-            "direction in a column 'better' of the file, or with @scoring-higher or @scoring-lower."
+        terms.append(
+            "If you don't declare which direction is better, half of the items show it, and the "
+            f"numbers are for the other {counted([n])}. To use all items, declare the direction in "
+            "a column 'better' of the file, or with @scoring-higher or @scoring-lower."
         )
-    return text
+    return terms
 
 
 def strata_table(scores: Scores, *, intervals: bool = True) -> TitledRows:

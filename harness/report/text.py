@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from harness.files.plain_text import SCREEN_WIDTH
+from harness.report.fitted_text import ShortTable, TextPart, fitted, joined
 from harness.report.formatting import (
     capitalized,
     choice_labels,
@@ -16,7 +15,6 @@ from harness.report.formatting import (
     estimate,
     headline,
     level_text,
-    listed,
     number,
     percent,
     raters_covered,
@@ -26,11 +24,12 @@ from harness.report.formatting import (
     translation_cells,
     with_bounds,
 )
-from harness.report.race_text import race_lines, race_table
+from harness.report.next_steps import LATER_STEP
+from harness.report.race_text import optional_lines, race_lines, race_table
 from harness.report.ranking_columns import ranking_table
 from harness.report.ranking_rows import agreement_table, missing_intervals
 from harness.report.recommendation import optional_sentences, sentences, summary
-from harness.report.score_table import score_table, strata_table
+from harness.report.score_table import score_table, score_terms, strata_table
 from harness.report.slice_rows import terminal_slice_table
 from harness.report.text_table import draw_table, paragraph
 from harness.report.unreadable_text import example_lines, sentence, worth_reading
@@ -38,11 +37,12 @@ from harness.report.words import RUBRIC_LEVELS, UNITS
 from harness.stats.inference.metric import DESIGN_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.rubric import RubricResult
     from harness.analysis.second_questions import SecondQuestions
+    from harness.report.fitted_text import PartKind
     from harness.report.formatting import TranslationCells
     from harness.report.score_table import TitledRows
     from harness.stats import Ranking
@@ -53,6 +53,7 @@ READING = (
     "F-hat is the chance of each choice, given the response set. Sets of one option leave no "
     "choice, so they aren't listed."
 )
+LEAST_ROWS = 3  # judges of a ranking that is cut
 POPULATION_METRICS = {  # estimates for infinitely many raters
     "mse(s/s)": "mse_without_rater_noise(s/s)",
     "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",
@@ -165,64 +166,10 @@ def render(
     width : int, optional
         Columns of the screen, which tables use.
     most_lines : int, optional
-        Lines to print. The rest is left out, and a line counts it. Ignored with ``details``, and if
-        a rubric, scores or a race add tables.
+        Lines to print. The rest is left out, and a line counts it. Ignored with ``details``.
     """
     parts = _parts(validation, details=details, width=width)
-    has_tables = validation.rubric or validation.scores or validation.race
-    if most_lines is None or details or has_tables:
-        return _joined(parts)
-    left_out: Counter[str] = Counter()
-    for kind in LEFT_OUT:  # least important first
-        for part in [part for part in reversed(parts) if part.kind == kind]:
-            if _n_lines(parts, left_out) <= most_lines:
-                break
-            parts.remove(part)
-            left_out[kind] += 1
-    excess = _n_lines(parts, left_out) - most_lines
-    if excess > 0 and (n_cut := min(excess + 1, len(validation.judges) - LEAST_ROWS)) > 0:
-        left_out["judge"] = n_cut
-        table = TextPart("\n" + _ranking(validation, details=False, width=width, n_cut=n_cut))
-        parts = [table if part.kind == "ranking" else part for part in parts]
-    place = next(i for i, part in enumerate(parts) if part.kind == "summary")
-    return _joined([*parts[:place], *_pointer(left_out), *parts[place:]])
-
-
-PartKind: TypeAlias = Literal["", "note", "example", "sentence", "ranking", "summary"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TextPart:
-    """Some lines of a validation.
-
-    Attributes
-    ----------
-    text : str
-        The lines.
-    kind : str
-        Whether it can be left out, see `LEFT_OUT`; other kinds stay.
-    """
-
-    text: str
-    kind: PartKind = ""
-
-
-LEAST_ROWS = 3  # judges of a ranking that is cut
-LEFT_OUT: tuple[PartKind, ...] = ("note", "example", "sentence")  # least important first
-
-
-def _joined(parts: Sequence[TextPart]) -> str:
-    return "\n".join(part.text for part in parts)
-
-
-def _n_lines(parts: Sequence[TextPart], left_out: Counter[str]) -> int:
-    return len(_joined([*parts, *_pointer(left_out)]).split("\n"))
-
-
-def _pointer(left_out: Counter[str]) -> list[TextPart]:
-    """Return a line that counts the omitted parts, or nothing if the text is complete."""
-    counts = [counted([n], f"more {kind}") for kind, n in left_out.items() if n]
-    return [TextPart(paragraph(f"Add --details to see {listed(counts)}."))] if counts else []
+    return joined(parts) if most_lines is None or details else fitted(parts, most_lines)
 
 
 def _parts(validation: Validation, *, details: bool, width: int) -> list[TextPart]:
@@ -231,11 +178,12 @@ def _parts(validation: Validation, *, details: bool, width: int) -> list[TextPar
     if validation.task.notice and validation.evidence is None:
         parts.append(TextPart(f"({validation.task.notice})"))
     if (race := validation.race) is not None:
-        parts.append(TextPart("\n" + draw_table(*race_table(race), width=width)))
+        heads, raced = race_table(race)
+        parts.append(ShortTable(heads, raced, width, "race row", range(1, len(raced))).part())
         if validation.judges:
             parts += [
                 TextPart(""),
-                *(TextPart(paragraph(line)) for line in race_lines(race)),
+                *_sentences(race_lines(race), optional_lines(race)),
                 TextPart(""),
             ]
     if validation.evidence is not None:
@@ -247,46 +195,55 @@ def _parts(validation: Validation, *, details: bool, width: int) -> list[TextPar
         parts.append(TextPart("\n" + paragraph(sentence(replies)), "sentence" if i else ""))
         parts += [TextPart(line, "example") for line in example_lines(replies)]
     lines = sentences(validation) if details else summary(validation)
-    optional = optional_sentences(validation)
-    first, *others = (
-        TextPart(paragraph(line), "sentence" if line in optional else "") for line in lines
-    )
+    first, *others = _sentences(lines, optional_sentences(validation))
     return [*parts, TextPart(f"\n{first.text}", "summary"), *others]
+
+
+def _sentences(lines: Sequence[str], optional: Collection[str]) -> list[TextPart]:
+    """Return lines as paragraphs, of which the optional ones and later steps can be left out."""
+    kinds: list[PartKind] = [
+        "sentence" if line in optional else "step" if line.startswith(LATER_STEP) else ""
+        for line in lines
+    ]
+    return [TextPart(paragraph(line), kind) for line, kind in zip(lines, kinds, strict=True)]
 
 
 def _ranked(validation: Validation, *, details: bool, width: int) -> list[TextPart]:
     """Return the ranking, with the basis of its comparison, and the tables below it."""
-    drawn = partial(draw_table, width=width)
     parts = []
     if compared := compared_on(validation, reasons=details):
         parts.append(TextPart(paragraph(f"{capitalized(compared)}.")))
-    parts.append(TextPart("\n" + _ranking(validation, details=details, width=width), "ranking"))
+    parts.append(_ranking(validation, details=details, width=width))
     if missing := missing_intervals(validation):
         parts.append(TextPart(paragraph(missing), "sentence"))
     if validation.rubric:
         title, heads, rows = rubric_table(validation, validation.rubric, intervals=details)
-        end = "\n" if details or validation.notes else ""
-        parts.append(TextPart(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}{end}"))
+        optional = range(len(rows) - 1)  # all except one verdict per item
+        table = ShortTable(heads, rows, width, "rubric row", optional, paragraph(title))
+        end = [TextPart("")] if details or validation.notes else []
+        parts += [table.part(), *end]
     if validation.scores:
         title, heads, rows = score_table(validation.scores)
-        parts.append(TextPart(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}\n"))
+        of_others = range(1, len(rows))
+        table = ShortTable(heads, rows, width, "score row", of_others, paragraph(title))
+        terms = score_terms(validation.scores)
+        parts += [table.part(), *_sentences(terms, terms), TextPart("")]
     if details and validation.ranking is not None:
         lines = [*_legend(validation, validation.ranking), *_translations(validation)]
         lines = [*map(paragraph, (*lines, *prevalence_lines(validation)))]
         lines += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
         for title, heads, rows in _further_tables(validation):
-            lines += ["", paragraph(title), "", drawn(heads, rows), ""]
+            lines += ["", paragraph(title), "", draw_table(heads, rows, width=width), ""]
         parts += map(TextPart, lines)
     return parts
 
 
-def _ranking(validation: Validation, *, details: bool, width: int, n_cut: int = 0) -> str:
-    """Return the table of the judges, without the last ``n_cut`` of them."""
+def _ranking(validation: Validation, *, details: bool, width: int) -> TextPart:
+    """Return the table of the judges, of which all after the first `LEAST_ROWS` can be left out."""
     ranking = ranking_table(validation, "terminal", with_all_baselines=details)
     of_judges = [i for i, row in enumerate(ranking.rows) if row.judge is not None]
-    cut = {*of_judges[len(of_judges) - n_cut :]}
-    cells = [row for i, row in enumerate(ranking.cells) if i not in cut]
-    return draw_table(ranking.heads, cells, width=width)
+    table = ShortTable(ranking.heads, ranking.cells, width, "judge", of_judges[LEAST_ROWS:])
+    return table.part()
 
 
 def _further_tables(validation: Validation) -> Iterator[TitledRows]:

@@ -70,6 +70,16 @@ def test_cost_limit_is_raised_as_the_message_says(place, stub):
         command = last_command(done.stderr, "harness resume")
 
 
+@situation("print_folder: harness view {}")
+def test_a_run_says_how_to_see_all_runs(place, stub):
+    """The line "Report:" had no hint how to open it. The folder's name needs quotes."""
+    write_judges(stub, far=({"say": "A"}, {}))
+    _, asked = run_of("--judges", "far", "--judges-file", "my judges.yaml")
+    command = last_command(asked.stdout, "harness view")
+    assert command == "harness view --out 'all runs'"
+    open_page(command)
+
+
 @situation("_print_card: harness report {} # shows this card")
 def test_the_report_of_a_run_shows_its_checks_as_the_card_says(place, stub):
     """The folder's name needs quotes."""

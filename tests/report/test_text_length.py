@@ -9,7 +9,13 @@ import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
+from harness.analysis.race_result import RacedJudge, RaceResult
+from harness.analysis.rubric import RubricResult, RubricRow
+from harness.analysis.score_measures import ScoredJudge, Scores, ScoreStratum
+from harness.report.next_steps import LATER_STEP
+from harness.report.score_table import MEASURES
 from harness.report.text import render
+from harness.stats import Estimate
 
 MOST_LINES = 25
 
@@ -26,9 +32,10 @@ def lines_of(validation, **choices):
 
 
 def test_a_text_that_fits_is_whole(short):
-    """Nothing points to --details."""
-    assert lines_of(short) == render(short).splitlines()
-    assert len(lines_of(short)) <= MOST_LINES
+    """Nothing points to --details; with one line less, something does."""
+    n_lines = len(render(short).splitlines())
+    assert render(short, most_lines=n_lines) == render(short)
+    assert "Add --details to see 1 more sentence" in render(short, most_lines=n_lines - 1)
 
 
 @pytest.mark.parametrize("n_notes", [1, 3, 12, 40])
@@ -58,3 +65,107 @@ def test_judges_beyond_the_limit_are_counted(short):
     assert len(shown) <= MOST_LINES
     assert re.search(r"Add --details to see .*\d+ more judges", " ".join(shown))
     assert "human rater" in "\n".join(shown)
+
+
+N_ROWS = 40  # of a table that is longer than a screen
+AT = Estimate(value=0.5, n_used=12)
+
+
+def with_rubric(short):
+    """Add a rubric of many criteria."""
+    kappa = {judge.name: AT for judge in short.judges}
+    names = [*(f"criterion-{i:02}" for i in range(N_ROWS)), ""]
+    rows = [
+        RubricRow(
+            name=name,
+            level="criterion" if name else "item",
+            weight=None,
+            n=12,
+            met=0.5,
+            hit_rate=kappa,
+            kappa=kappa,
+        )
+        for name in names
+    ]
+    return replace(short, rubric=RubricResult(threshold=0.5, rows=tuple(rows)))
+
+
+def with_scores(short):
+    """Add the scores of many judges, with an undeclared direction."""
+    measures = dict.fromkeys(MEASURES, AT)
+    judges = [
+        ScoredJudge(
+            judge=f"metric-{i:02}",
+            better="higher",
+            is_declared=False,
+            tie_width=None,
+            pairwise_accuracy=AT,
+            strata=(ScoreStratum(name="all", n_items=12, measures=measures),),
+            by_median=(),
+        )
+        for i in range(N_ROWS)
+    ]
+    return replace(short, scores=Scores(unit="item", options=(), judges=tuple(judges)))
+
+
+def with_race(short):
+    """Add the race of many judges that ran before."""
+    judges = [
+        RacedJudge(
+            judge=f"racer-{i:02}",
+            n_items=12,
+            n_calls=12,
+            n_calls_full=60,
+            usd=0.01,
+            usd_full=0.05,
+            left_at_items=12,
+            left_at_calls=480,
+        )
+        for i in range(N_ROWS)
+    ]
+    race = RaceResult(
+        ending="unique",
+        judge="racer-00",
+        within=0.0,
+        alpha=0.05,
+        loss="squared",
+        n_items=60,
+        n_unrated=0,
+        n_groups=None,
+        n_drawn=60,
+        judges=tuple(judges),
+        over_budget=False,
+        completed=True,
+    )
+    return replace(short, race=race)
+
+
+@pytest.mark.parametrize(
+    ("lengthen", "start", "noun"),
+    [
+        (with_rubric, "criterion-", "rubric row"),
+        (with_scores, "metric-", "score row"),
+        (with_race, "racer-", "race row"),
+    ],
+)
+def test_rows_beyond_the_limit_are_counted(short, lengthen, start, noun):
+    """A rubric, scores or a race keep to the limit, and --details prints every row."""
+    long = lengthen(short)
+    shown = lines_of(long)
+    row = re.compile(rf"{start}\d\d  ")
+    n_shown = sum(bool(row.match(line)) for line in shown)
+    n_more = re.search(rf"(\d+) more {noun}s?", " ".join(shown))
+    assert len(shown) <= MOST_LINES
+    assert n_shown + int(n_more[1]) == N_ROWS
+    assert any(line.startswith("Next: ") for line in shown)
+    full = lines_of(long, details=True)
+    assert sum(bool(row.match(line)) for line in full) >= N_ROWS
+
+
+def test_later_steps_are_left_out_last(short):
+    """The first step stays where a text is much too long, and the others are counted."""
+    shown = " ".join(render(short, most_lines=1).splitlines())
+    assert re.search(r"Add --details to see .*[1-9] more steps?\.", shown)
+    assert "Next: " in shown
+    assert LATER_STEP not in shown
+    assert LATER_STEP in render(short)

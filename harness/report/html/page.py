@@ -45,7 +45,7 @@ from harness.report.recommendation import (
     summary,
     tested_raters,
 )
-from harness.report.score_table import score_charts, score_table, strata_table
+from harness.report.score_table import score_charts, score_table, score_terms, strata_table
 from harness.report.svg import Mark, label, line
 from harness.report.text import missed_line, prevalence_lines, rubric_table, second_questions_table
 from harness.report.trust_text import trust_lines
@@ -197,7 +197,9 @@ def _tables(v: Validation) -> dict[str, TitledRows]:
     """Return a validation's tables other than the ranking."""
     tables = {"Criteria": rubric_table(v, v.rubric)} if v.rubric else {}
     if v.scores:
-        tables |= {"Scores": score_table(v.scores), "Scores by certainty": strata_table(v.scores)}
+        title, heads, rows = score_table(v.scores)
+        tables["Scores"] = (" ".join((title, *score_terms(v.scores))), heads, rows)
+        tables["Scores by certainty"] = strata_table(v.scores)
     if v.second_questions:
         tables["Second questions"] = second_questions_table(v.second_questions)
     return tables
