@@ -166,6 +166,8 @@ class UnreadableReplies:
     ----------
     n, n_replies : int
         Refused and invalid replies, and all replies received.
+    n_refused : int
+        Number of refused replies among ``n``.
     by_elicitation : dict of Elicitation to (int, int)
         The same two numbers for each elicitation that the judge was asked for.
     causes : dict of str to int
@@ -174,6 +176,8 @@ class UnreadableReplies:
         Options of ``harness run`` and strategies to try.
     reword : bool
         Whether the question should be reworded.
+    filtered : bool
+        Whether the provider's content filter stopped replies.
     reasoning_only : bool
         Whether replies contain reasoning and no answer.
     examples : tuple of str
@@ -184,10 +188,12 @@ class UnreadableReplies:
     n: int
     n_replies: int
     causes: dict[str, int]
+    n_refused: int = 0
     by_elicitation: dict[Elicitation, tuple[int, int]] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     strategies: tuple[str, ...] = ()
     reword: bool = False
+    filtered: bool = False
     reasoning_only: bool = False
     examples: tuple[str, ...] = field(default=(), compare=False)
 
@@ -212,6 +218,7 @@ def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
     if is_unreadable.sum() <= MAX_SHARE * n_replies:
         return None
     unreadable = verdicts_at(replies, is_unreadable)
+    refused = [verdict for verdict in unreadable if verdict.outcome == "refused"]
     causes = Counter(_cause(verdict, facts, source) for verdict in unreadable)
     is_cut_off = any(_is_cut_off(verdict) for verdict in unreadable)
     is_other = any(not _is_cut_off(v) and v.outcome == "invalid" for v in unreadable)
@@ -221,6 +228,7 @@ def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
         judge=facts.name,
         n=len(unreadable),
         n_replies=n_replies,
+        n_refused=len(refused),
         by_elicitation={
             elicitation: (int(is_unreadable[asked].sum()), int(came[asked].sum()))
             for elicitation in ELICITATIONS
@@ -231,7 +239,8 @@ def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
         options=_more_tokens(facts) if (is_cut_off or is_reasoning) and is_asked else (),
         strategies=_strategies(facts, unreadable) if is_cut_off or is_other else (),
         reasoning_only=is_reasoning,
-        reword=is_asked and any(verdict.outcome == "refused" for verdict in unreadable),
+        reword=is_asked and bool(refused),
+        filtered=is_asked and any("content_filter" in verdict.reason for verdict in refused),
         examples=tuple(_examples(source, facts, unreadable)),
     )
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PARSER = "the server's reasoning parser, which separates the answer from the reasoning"
 REWORD = "a different wording (`prompts:` in judges.yaml)"
+LOOSER = "a less strict content filter, if the provider lets you set one"
 
 
 def sentence(replies: UnreadableReplies) -> str:
@@ -25,9 +26,16 @@ def sentence(replies: UnreadableReplies) -> str:
     ]
     of_which = listed(parts) if len(parts) > 1 else percent(replies.share)
     return (
-        f"{replies.judge}: {replies.n} of {replies.n_replies} replies are unreadable ({of_which}). "
-        f"Causes: {causes}."
+        f"{replies.judge}: {replies.n} of {replies.n_replies} replies are {_outcomes(replies)} "
+        f"({of_which}). Causes: {causes}."
     )
+
+
+def _outcomes(replies: UnreadableReplies) -> str:
+    """Name the outcomes that these replies have."""
+    if not replies.n_refused:
+        return "unreadable"
+    return "refusals" if replies.n_refused == replies.n else "refusals or unreadable"
 
 
 def attempts(replies: UnreadableReplies) -> str:
@@ -35,6 +43,7 @@ def attempts(replies: UnreadableReplies) -> str:
     commands = [*replies.options, *(f"{replies.judge}@{name}" for name in replies.strategies)]
     tries = [f"`{command}`" for command in commands]
     tries += [PARSER] if replies.reasoning_only else []
+    tries += [LOOSER] if replies.filtered else []
     tries += [REWORD] if replies.reword else []
     if not tries:
         return ""
@@ -72,5 +81,7 @@ def _is_cause(v: Validation, replies: UnreadableReplies) -> bool:
 def _step(replies: UnreadableReplies) -> str:
     share, tries = percent(replies.share), attempts(replies)
     if not tries:
-        return f"Find out why {share} of the replies of {replies.judge} are unreadable."
+        return f"Find out why {share} of the replies of {replies.judge} are {_outcomes(replies)}."
+    if 2 * replies.n_refused > replies.n:
+        return f"Get answers in place of {replies.judge}'s refusals: {tries}."
     return f"Make the replies of {replies.judge} readable ({share} are not): {tries}."

@@ -21,7 +21,7 @@ from harness.report.next_steps import next_steps
 from harness.report.rebuild import report_run
 from harness.report.recommendation import sentences
 from harness.report.text import render
-from harness.report.unreadable_text import sentence
+from harness.report.unreadable_text import LOOSER, REWORD, attempts, sentence
 from harness.runs.run_folder import RunFolder
 from harness.tasks import load_task
 
@@ -164,6 +164,19 @@ def test_causes_are_named_and_different_ones_are_shown_first():
     assert replies.options == ("--max-tokens 512",)
     assert (replies.strategies, replies.reword) == (("json",), True)
     assert not unreadable_replies(source_with([*rows[5:6], *rows[7:], *rows[7:13]]))
+
+
+def test_refusals_of_a_content_filter_were_called_unreadable():
+    """No wording makes them readable: the provider stopped them."""
+    stopped = [("", "refused", "content_filter", "content_filter")] * 6
+    [replies] = unreadable_replies(source_with([*stopped, ("A", "answered", "", "stop")]))
+    assert sentence(replies) == (
+        "m: 6 of 7 replies are refusals (85.7%). Causes: stopped by a content filter (6)."
+    )
+    assert attempts(replies) == f"try {LOOSER} or {REWORD}"
+    rows = [*stopped, ("It depends", "invalid", "no_option", "stop")]
+    [both] = unreadable_replies(source_with(rows))
+    assert "7 of 7 replies are refusals or unreadable" in sentence(both)
 
 
 @pytest.mark.parametrize(
