@@ -26,6 +26,7 @@ from harness.judging.judges.response_errors import (
     code_in,
     failure_of,
     failure_within,
+    failure_without_choices,
     is_error,
 )
 from harness.judging.parsing.reply_endings import ending_of
@@ -312,7 +313,7 @@ def _completions(document: JsonObject, requests: Sequence[Request]) -> list[Comp
         else:
             completions.append((choice, ending))
     if not completions:
-        raise failure or CallFailed("no_choices", retry=True, paid=True)
+        raise failure or failure_without_choices(document, requests[0])
     return completions
 
 

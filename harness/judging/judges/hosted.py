@@ -34,7 +34,7 @@ from harness.judging.judges.endpoint import (
 )
 from harness.judging.judges.parameter_refusals import REFUSED, named_parameter, refused_meaning
 from harness.judging.judges.providers import PROVIDERS, redirecting_variable
-from harness.judging.judges.response_errors import OK, sent_names
+from harness.judging.judges.response_errors import OK, failure_without_choices, sent_names
 from harness.judging.model_names import provider_of
 from harness.judging.parsing.reply_endings import ending_of
 from harness.loading import SharedBlock, silenced, variables_set
@@ -309,8 +309,8 @@ async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exch
         for choice, ending in zip(choices, endings, strict=True)
     ]
     if "choices" in document and all(failures):
-        failure, *_ = *filter(None, failures), CallFailed("no_choices", retry=True, paid=True)
-        raise failure
+        stated = next(filter(None, failures), None)
+        raise stated or failure_without_choices(document, exchange.request)
     exchange.endings = [ending or "" for ending in endings]
     is_plain = answer.body.strip().endswith(b"}") and answer.body.lstrip().startswith(b"{")
     return answer.body if is_plain else json.dumps(document).encode()

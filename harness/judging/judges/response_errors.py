@@ -113,6 +113,12 @@ STOPS = {
     405: "not_found",
     410: "not_found",
 }
+MESSAGE_MEMBERS = (
+    "message",
+    "detail",
+    "error_message",
+    "error_msg",
+)  # of a document that is an error
 MEANINGS = {
     "bad_body": "the response is not a chat completion. Check base_url",
     "bad_request": "the server rejects the request. Check model and params",
@@ -239,6 +245,13 @@ def failure_within(
     return failure_of(code_in(document), headers, body, request)
 
 
+def failure_without_choices(document: JsonObject, request: Request | None) -> CallFailed:
+    """Return the failure of a response without choices, which can itself be an error."""
+    if any(document.get(name) for name in MESSAGE_MEMBERS):
+        return failure_of(code_in(document), {}, json.dumps(document).encode(), request)
+    return CallFailed("no_choices", retry=True, paid=True)
+
+
 def is_error(error: object) -> bool:
     """Return whether a response's ``error`` reports one; some servers always send it."""
     return any(error.values()) if isinstance(error, dict) else bool(error)
@@ -347,7 +360,7 @@ def _texts(value: object, depth: int = 6) -> Iterator[str]:
 
 def code_in(document: JsonObject) -> int:
     """Return the HTTP status named in an error body that has status 200, or 200 by default."""
-    error = document.get("error")
+    error = document.get("error", document)
     code = error.get("code") if isinstance(error, dict) else None
     status = int(code) if isinstance(code, int | str) and str(code).isdecimal() else OK
     return status if BAD_REQUEST <= status < 600 else OK  # noqa: PLR2004 -- HTTP's last

@@ -70,6 +70,8 @@ UPSTREAM = {"code": 502, "message": "upstream went away"}
         ({"top": {"error": UPSTREAM}}, "http_502"),
         ({"top": {"error": {"message": "no code"}}}, "error_body"),
         ({"top": {"choices": []}}, "no_choices"),
+        ({"top": {"choices": None, "object": "error", "message": "out of memory"}}, "error_body"),
+        ({"top": {"choices": None, "code": 429, "message": "slow down"}}, "rate_limited"),
         ({"top": {"choices": [{"index": 0, "finish_reason": "stop"}]}}, "no_choices"),
     ],
 )
