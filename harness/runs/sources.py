@@ -339,6 +339,7 @@ def _notes(manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]) -> tupl
             noun = "reply" if n_failed == 1 else "replies"
             notes.append(f"{judge}: {n_failed} {noun} failed ({explained(specs[judge], reason)})")
     for judge, verdicts in replies.items():
+        notes += _several_models(judge, verdicts)
         notes += [*_cut_prompts(judge, verdicts), *_unknown_endings(judge, verdicts)]
     return tuple(notes)
 
@@ -354,6 +355,21 @@ def _cut_prompts(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
             f"not read the whole text. For example, it counted {reply.prompt_tokens} tokens of a "
             f"prompt that has at least {reply.prompt_at_least}. Raise the server's context length "
             "(num_ctx for Ollama) and run the judge again with --refresh"
+        )
+
+
+def _several_models(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Warn about replies of several models, such as of a gateway's fallback."""
+    counts: Counter[str] = Counter()
+    for kind, n in columns_of(verdicts).n_by_kind():
+        if kind.model:
+            counts[kind.model] += n
+    if len(counts) > 1:
+        (first, n_first), (second, n_second) = counts.most_common(2)
+        yield (
+            f"Warning: {judge}'s replies come from {len(counts)} models, such as {first} "
+            f"({n_first}) and {second} ({n_second}), but count as those of one judge. Ask for one "
+            "version of one model, without a fallback, and run the judge again with --refresh"
         )
 
 

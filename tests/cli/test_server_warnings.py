@@ -64,3 +64,20 @@ def test_reasoning_without_an_answer_is_the_cause_and_is_kept(run, tmp_path):
     assert n_lines(log) == N_ITEMS
     replies = [json.loads(line)["reply"] for line in log.read_text().splitlines()[1:]]
     assert {reply["reasoning"] for reply in replies} == {"The note is calm, so B"}
+
+
+def test_replies_of_several_models_are_warned_of(folder, tmp_path, stub):
+    """A gateway's fallback answered half of the items, and nothing said so."""
+    urls = [
+        stub.url(say="B", patch=json.dumps({"top": {"model": model}}))
+        for model in ("large-1", "small-2")
+    ]
+    judges = {"judges": {"gateway": {"model": "large-1", "base_url": urls, "samples": 1}}}
+    (tmp_path / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
+    done = invoke(
+        *("run", "--task", folder, "--judges", "gateway", "--out", tmp_path / "runs"),
+        *("--judges-file", tmp_path / "judges.yaml", "--elicitation", "forced_choice"),
+    )
+    said = " ".join(done.stdout.split())
+    assert "Warning: gateway's replies come from 2 models, such as large-1 (2)" in said
+    assert "and small-2 (2), but count as those of one judge" in said
