@@ -257,12 +257,18 @@ def metrics() -> str:
         *_formulas(bases, FORMULAS),
         "## Metrics of ordinal tasks",
         "",
-        "h and j are the places of the two modes on the scale. These stand beside those above.",
+        (
+            "h and j are the places of the two modes on the scale. These metrics are reported "
+            "in addition to those above."
+        ),
         "",
         *_formulas([row.kind for row in ordinal], ORDINAL, _papers(ordinal)),
         "## Metrics of yes-or-no decisions",
         "",
-        "Where some options are positive and others are not. TP, FN, FP and TN count items: FN are",
+        (
+            "These metrics need both positive and negative options. TP, FN, FP and TN count "
+            "items: FN are"
+        ),
         "positive for the raters' mode alone. A = (TP + FN)(FN + TN), B = (TP + FP)(FP + TN).",
         "`prevalence`, `predicted_rate`, `p_e` and `kappa_over_phi` are shown in no view; they",
         "stand in `harness.stats.metrics.confusion.DIAGNOSTICS`.",
@@ -279,7 +285,10 @@ def metrics() -> str:
         *_formulas([SIMILARITY.name], TEXTS, _papers((SIMILARITY,))),
         "## Hidden options",
         "",
-        "Of the raters and of each judge, where some options are positive and others are not.",
+        (
+            "These metrics describe the raters and each judge, if the task has both positive "
+            "and negative options."
+        ),
         "",
         *_formulas([row.name for row in SENSITIVITIES], SENSITIVITY, _papers(SENSITIVITIES)),
         "## Agreement among raters",

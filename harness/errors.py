@@ -45,7 +45,7 @@ class ExitCode(IntEnum):
 
     @classmethod
     def most_important(cls, codes: Iterable[int]) -> ExitCode:
-        """Return the code that a command ends with where several apply; `DONE` if none does."""
+        """Return the exit code of a command if several codes apply, or `DONE` if none does."""
         return min(map(cls, codes), key=PRECEDENCE.index, default=cls.DONE)
 
 
@@ -62,7 +62,7 @@ PRECEDENCE = (
 
 
 def in_sentences(*texts: str) -> str:
-    """Join texts, such as a problem and its advice, with a full stop where one is missing."""
+    """Join texts, such as a problem and its advice, adding a full stop where it is missing."""
     *before, last = [text for text in texts if text] or [""]
     return " ".join((*(t if t.endswith((".", "?", "!")) else f"{t}." for t in before), last))
 
@@ -207,7 +207,7 @@ RatingFault: TypeAlias = Literal[
 
 
 class TaskError(HarnessError):
-    """A task folder, its ratings or a file in it is wrong.
+    """A task folder, its ratings or one of its files is wrong.
 
     Attributes
     ----------

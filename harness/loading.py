@@ -45,7 +45,7 @@ EDGES = {  # by name, the package that offers it
 
 
 def names(group: str) -> tuple[str, ...]:
-    """Return the names registered in an entry-point group, sorted; nothing is loaded.
+    """Return the sorted names in an entry-point group, without loading anything.
 
     Distributions are read again once one was installed or removed, or ``sys.path`` was changed.
     """
@@ -106,7 +106,7 @@ def load(group: str, name: str, own: Mapping[str, EntryPoint] | None = None) -> 
         problem = in_one_line(error)
         source = entry.dist.name if entry.dist else entry.value
     raise PluginError(
-        f"plug-in {name!r} of {source} cannot be loaded ({problem}). Fix or remove it."
+        f"plug-in {name!r} of {source} cannot be loaded ({problem}). Fix or remove this plug-in."
     )
 
 
@@ -136,7 +136,7 @@ def edge(name: str, offers: type[Offers]) -> Offers:
 
 
 def check_edge(name: str) -> None:
-    """Refuse what needs an edge that was left out of this installation; it is not loaded.
+    """Raise an error if an edge is missing in this installation, without loading the edge.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def check_edge(name: str) -> None:
 
 
 def has_edge(name: str) -> bool:
-    """Return whether an edge is in this installation; it is not loaded."""
+    """Return whether an edge is in this installation, without loading the edge."""
     package, _, _ = EDGES[name].rpartition(".")
     return find_spec(package) is not None and find_spec(EDGES[name]) is not None
 
@@ -170,7 +170,7 @@ def variables_set(**variables: str) -> Iterator[None]:
 
 @contextmanager
 def silenced(loggers: Collection[str], warnings_about: Collection[str] = ()) -> Iterator[None]:
-    """Let loggers pass nothing on, and ignore warnings whose message matches one of these."""
+    """Keep loggers from passing on messages, and ignore warnings that match given patterns."""
     own = [(logging.getLogger(name), logging.getLogger(name).level) for name in loggers]
     with warnings.catch_warnings():
         for message in warnings_about:
@@ -185,7 +185,7 @@ def silenced(loggers: Collection[str], warnings_about: Collection[str] = ()) -> 
 
 
 class SharedBlock:
-    """A block that may be entered again before it was left: the first opens it, the last closes.
+    """A context manager that can be entered again while it is open. The last exit closes it.
 
     Parameters
     ----------

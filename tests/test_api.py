@@ -297,7 +297,10 @@ def test_verdicts_of_a_run_are_validated_again():
         (lambda: harness.run("toxicity", ["random"], colour=1), "colour=1"),
         (lambda: harness.run(judges="random", resume=True), "keeps its judges"),
         (lambda: harness.run(resume="none"), "none: not a run folder"),
-        (lambda: harness.run("toxicity", mapping={"id": "x"}), "a mapping describes a table"),
+        (
+            lambda: harness.run("toxicity", mapping={"id": "x"}),
+            "mapping describes the columns of a table",
+        ),
         (lambda: harness.run(RATINGS, mapping=MAPPING, item_text=False), "couldn't be resumed"),
         (lambda: harness.validate([1, 2]), "expected dicts, found int"),
         (lambda: harness.validate(RATINGS, mapping={"id": "nope"}), "rows: .*nope"),

@@ -149,7 +149,7 @@ def test_items_that_judges_were_tried_on_cannot_be_held_out(task):
         run_of(task, holdout=SHARE)
     anew = run_of(task, holdout=SHARE, new_ledger=True)
     assert not asked_items(anew.path) & held_out_ids(task)
-    with pytest.raises(RunError, match="is fixed for these ratings"):
+    with pytest.raises(RunError, match="these ratings already have a fixed holdout"):
         run_of(task, holdout=0.5)
 
 
@@ -204,7 +204,7 @@ def test_verdicts_made_elsewhere_fix_a_holdout_for_all_that_follows(task):
     assert f"comment number {min(held_out_ids(task))[1:]}." not in shown.stdout
     run = run_of(task)
     assert not asked_items(run.path) & held_out_ids(task)
-    with pytest.raises(RunError, match="is fixed for these ratings"):
+    with pytest.raises(RunError, match="these ratings already have a fixed holdout"):
         harness.validate(task, file, holdout=0.5)
     assert confirm(run).exit_code == 0
 
@@ -219,7 +219,7 @@ def test_items_that_verdicts_were_scored_on_cannot_be_held_out(task):
     harness.validate(task, file)
     with pytest.raises(RunError, match="1 judge was tried on all of these items"):
         harness.validate(task, file, holdout=SHARE)
-    with pytest.raises(RunError, match="no items of these ratings are held out"):
+    with pytest.raises(RunError, match="no rated items are held out"):
         harness.confirm_verdicts(task, file, "mine")
     anew = harness.validate(task, file, holdout=SHARE, new_ledger=True)
     assert anew.evidence.n_items == N - len(held_out_ids(task))
@@ -242,7 +242,7 @@ def test_one_judge_of_verdicts_made_elsewhere_is_confirmed_once(task):
     assert evidence["n_items"] == len(held_out_ids(task))
     assert [judge["judge"] for judge in evidence["judges"]] == ["mine"]
     for judge in ("mine", "other"):
-        with pytest.raises(RunError, match=r"were used at .*, to confirm mine, and cannot"):
+        with pytest.raises(RunError, match=r"were used at .*, to confirm mine, and can.t"):
             harness.confirm_verdicts(task, file, judge)
     assert isinstance(confirm(run_of(task)).exception, RunError)
 

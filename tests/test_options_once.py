@@ -148,9 +148,9 @@ def test_options_were_ignored_where_a_run_is_validated(place, flag, argument):
     """`validate RUN --limit 5` ended with 0 and all items, where the API refused it."""
     refused = invoke("validate", place, *flag)
     assert refused.exit_code == 2
-    reason = "a run is validated with its own verdicts, items and seed. Leave"
-    assert f"{reason} {flag[0]} out" in " ".join(refused.output.split())
-    with pytest.raises(HarnessError, match=f"{reason} {next(iter(argument))} out"):
+    reason = "a run has its own verdicts, items and seed. Leave out"
+    assert f"{reason} {flag[0]}" in " ".join(refused.output.split())
+    with pytest.raises(HarnessError, match=f"{reason} {next(iter(argument))}"):
         harness.validate(harness.load_run(place), **argument)
 
 
@@ -216,7 +216,7 @@ def test_an_option_without_effect_is_refused(place):
     make_verdicts(Path("v.csv"))
     before = sorted(path for path in place.parent.parent.rglob("*"))
     for line, flag in REFUSED.items():
-        assert f"Leave {flag} out" in refused(line, place), line
+        assert f"Leave out {flag}" in refused(line, place), line
     assert sorted(path for path in place.parent.parent.rglob("*")) == before
 
 
@@ -225,7 +225,7 @@ def test_what_a_resumed_run_may_change_is_one_model(place):
     allowed = {"max_cost", "max_cost_soft", "keep_going", "complete_winner"}
     assert set(options_of(ResumeOptions)) == allowed
     with pytest.raises(
-        HarnessError, match=r"keeps its options\. Leave samples out, or start a new"
+        HarnessError, match=r"keeps its options\. Leave out samples, or start a new"
     ):
         harness.run(resume=place, samples=3)
 
@@ -234,8 +234,8 @@ def test_an_option_without_effect_is_refused_by_name():
     """The error knows the option by its name in Python, and words it for its reader."""
     with pytest.raises(OptionError) as wrong:
         leave_out({"limit"}, "a resumed run keeps its options", ", or start a new run")
-    assert wrong.value.advice == "Leave limit out, or start a new run"
-    assert wrong.value.worded(lambda name: f"--{name}")[1].startswith("Leave --limit out")
+    assert wrong.value.advice == "Leave out limit, or start a new run"
+    assert wrong.value.worded(lambda name: f"--{name}")[1].startswith("Leave out --limit")
     leave_out(VerdictFile().model_fields_set, "nothing is given")
 
 
@@ -261,6 +261,7 @@ def test_errors_of_the_api_name_arguments(message, shown):
 def test_a_misspelt_argument_is_named_with_the_one_that_was_meant():
     """Nothing runs with an option that does nothing."""
     with pytest.raises(
-        HarnessError, match=r"limt=3: harness.run has no such option. Did you mean .*limit"
+        HarnessError,
+        match=r"limt=3: harness.run has no option with this name. Did you mean .*limit",
     ):
         harness.run("toxicity", limt=3)

@@ -215,7 +215,7 @@ def test_plug_ins_load_only_when_named_and_never_shadow(harness, tmp_path):
         (("--judges", "no-class"), "plug-in 'no-class': "),
         (("--judges", "absent"), "unknown judge 'absent'"),
         (("--metric", "broken_metric"), "'broken_metric' of first-option cannot be loaded (Module"),
-        (("--metric", "other_name"), "It must be a Metric of that name"),
+        (("--metric", "other_name"), "The plug-in must provide a Metric with that name"),
         (("--metric", "absent_metric"), "no metric is named 'absent_metric'"),
     ],
 )

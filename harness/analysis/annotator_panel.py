@@ -62,7 +62,7 @@ POSITIONAL: Final = "positional_raters"
 
 
 def why_no_test(task: Task, judges: Sized) -> Reason:
-    """Return the reason that there is no annotator test; "" if there is one."""
+    """Return the reason why there is no annotator test, or "" if there is one."""
     return POSITIONAL if task.rater_ids == "positional" else "" if len(judges) else "no_judges"
 
 

@@ -74,7 +74,7 @@ class Annotators:
         return f"Annotators({self.panel!r}, {len(self.verdicts)} judges)"
 
     def at_replies(self, n_replies: float, judges: Collection[str]) -> tuple[float, Self]:
-        """Return the replies per item for a test of some judges, and their verdicts on these.
+        """Return the replies per item for a test, and the judges' verdicts.
 
         The number is the one that the judge with the fewest replies reached on most items, and at
         most ``n_replies``. The seed decides which of a judge's replies are used.
@@ -121,7 +121,7 @@ class Annotators:
 
 
 def _coded(scale: OptionScale, panel: Panel, numbers: FloatArray) -> Coded:
-    """Return (n,) values as the panel's codes; unanswered if a value is nan."""
+    """Convert (n,) values to the panel's codes, with nan as unanswered."""
     places = np.full(len(numbers), UNANSWERED)
     answered = ~np.isnan(numbers)
     if scale.numbers is None:
@@ -247,7 +247,7 @@ def _expert(
 
 
 def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, CombinedTest]:
-    """Test against raters combined as the task says. Return nothing if it doesn't combine any."""
+    """Test judges against combined raters, if the task combines any."""
     settings = annotators.p.task.alt_test
     if settings is None or not settings.combine:
         return {}

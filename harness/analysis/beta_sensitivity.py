@@ -77,7 +77,7 @@ class SelectionOverBeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestAtBeta:
-    """The best judge at the raters' beta, and the share of resamples that contradict it.
+    """The best judge at the raters' beta, and the share of resamples with a different best judge.
 
     Attributes
     ----------
@@ -367,7 +367,7 @@ def _has_likelihood(p: Prepared) -> bool:
 
 
 def _with_likelihood(section: Sensitivity, p: Prepared) -> Sensitivity:
-    """Add F and beta from the judges' independent calls, and F from the raters'."""
+    """Add F and beta of the judges, and F of the raters, from independent calls."""
     tables = p.compared.judges
     fits = {table.name: _fitted(p, table) for table in tables}
     matrices = {name: matrix for name, (matrix, _) in fits.items() if matrix is not None}

@@ -18,7 +18,7 @@ MOST_NAMED = 3  # most differences that are named
 
 
 def notes_on_bounds(sensitivity: Sensitivity) -> Iterator[str]:
-    """Yield sentences on settled and open questions, if pairs represent all items' sets."""
+    """Yield sentences on settled and open comparisons, if pairs replace sets."""
     bounds = {
         judge: goals["decision_consistency"]
         for judge, goals in sensitivity.bounds.items()
@@ -28,17 +28,16 @@ def notes_on_bounds(sensitivity: Sensitivity) -> Iterator[str]:
         return
     shares = ", ".join(f"{judge} {_range(bound)}" for judge, bound in bounds.items())
     yield (
-        "decisions at the cut-off are not identified by the pairs of some items. The share of "
-        f"decisions that match endlessly many raters', over all that fits the choices and pairs: "
-        f"{shares}"
+        "pairs on only some items don't determine the decisions at the cut-off. The share of "
+        f"decisions that match those of infinitely many raters lies in these ranges: {shares}"
     )
     differences = sensitivity.differences
     named = sorted(differences, key=lambda row: row.settled == "not_identified")[:MOST_NAMED]
     yield from map(_on_difference, named)
     if sensitivity.modelled is None and any(row.settled == "not_identified" for row in named):
         yield (
-            "two pairs on the same items show how response sets spread: curate next --for pairs "
-            "lists them, and --humans modelled uses them"
+            "a second pair on an item shows how response sets vary between items: curate next "
+            "--for pairs lists such items, and --humans modelled uses their pairs"
         )
     if more := len(differences) - len(named):
         yield f"the report has {more} more difference{'s' if more > 1 else ''} between judges"
@@ -48,19 +47,19 @@ def assumption(modelled: ModelledDecisions) -> str:
     """Name the assumption behind decisions at the cut-off."""
     if modelled.basis == "dirichlet":
         spread = (
-            "assumes that response sets spread between items as a Dirichlet distribution, which "
-            "one pair per item can't show"
+            "assumes that response sets vary between items as in a Dirichlet distribution, "
+            "which one pair per item can't confirm"
         )
     else:
         spread = (
-            "takes the spread of response sets between items from the second moments of "
+            "estimates how response sets vary between items from the second moments of "
             f"{modelled.n_double} items with two pairs"
         )
     return f"the model behind decisions at the cut-off {spread}"
 
 
 def notes_on_model(modelled: ModelledDecisions | None) -> Iterator[str]:
-    """Yield the assumptions in a model of the raters' sets, and the better judge under it."""
+    """Yield a set model's assumptions, and the better judge under this model."""
     if modelled is None:
         return
     yield assumption(modelled)
@@ -83,8 +82,8 @@ def _on_difference(row: BoundedDifference) -> str:
         return f"too few items to bound the difference between {row.first} and {row.second}"
     if row.settled == "not_identified":
         return (
-            f"which of {row.first} and {row.second} decides more like the raters is not identified:"
-            f" the difference is between {low:.2f} and {high:.2f} (width {high - low:.2f})"
+            f"these data can't show whether {row.first} or {row.second} decides more like the "
+            f"raters: the difference is between {low:.2f} and {high:.2f} (width {high - low:.2f})"
         )
     better, worse = row.first, row.second
     if row.settled == "second":

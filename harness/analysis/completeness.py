@@ -72,7 +72,7 @@ class Completeness:
 
     @property
     def shortfall(self) -> Shortfall:
-        """The standing of a judge that can't be assessed; "" if it can, or nothing was planned."""
+        """The reason why a judge can't be assessed, or "" if there is none."""
         standing = self.standing
         return "" if standing == "complete" or not self.total("planned") else standing
 
@@ -246,7 +246,7 @@ def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
 
 
 def _strategies(facts: JudgeFacts, unreadable: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return strategies to try; none on the first token for a judge that turns out to reason."""
+    """Return strategies to try. For reasoning judges, leave out first-token ones."""
     replies = [reply for verdict in unreadable for reply in verdict.replies]
     if not any(reply.reasoning or thinks_first(reply.text) for reply in replies):
         return facts.other_strategies
@@ -279,12 +279,12 @@ def _cause(verdict: Verdict, facts: JudgeFacts, source: Source) -> str:
 
 
 def _text_of(verdict: Verdict) -> str:
-    """Return the text of a reply, or its reasoning if it has nothing else."""
+    """Return the text of a reply, or its reasoning if the reply has no other text."""
     return verdict.text or (verdict.reply.reasoning if verdict.reply else "")
 
 
 def _examples(source: Source, facts: JudgeFacts, unreadable: Sequence[Verdict]) -> Iterator[str]:
-    """Yield the beginnings of replies, different causes first; nothing without texts."""
+    """Yield the beginnings of replies, with different causes first. Skip replies without a text."""
     if not any(source.task.has_text(item) for item in source.items):
         return
     place = {item.id: i for i, item in enumerate(source.items)}

@@ -56,7 +56,7 @@ class ComparedQuantity:
         return cls(str(SliceName.read(name) or name), end, absolute is not None)
 
     def of(self, estimate: Estimate) -> Estimate:
-        """Return the compared quantity as an estimate; NA with a reason if there is none."""
+        """Return the compared quantity as an estimate, NA if there is none."""
         if estimate.value is None:
             return estimate
         if self.end == "value":
@@ -78,7 +78,7 @@ def _without_sign(low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A word, verdicts of the decision, or a number with its limit.
+    """A condition: a word, accepted verdicts, or a number with its limit.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class Condition:
 
     @property
     def unknown_verdict(self) -> str | None:
-        """The first verdict that no decision has; None if all are known."""
+        """The first verdict that isn't a known decision, or None if all are known."""
         return next((verdict for verdict in self.verdicts if verdict not in VERDICTS), None)
 
     def accepts(self, verdict: DecisionVerdict) -> bool:
@@ -165,18 +165,18 @@ class Condition:
         return verdict in self.verdicts
 
     def holds(self, value: float, unit: float = 1.0) -> bool:
-        """Return whether a number satisfies the condition; a multiple is one of ``unit``."""
+        """Return whether a number satisfies the condition. A multiple is a multiple of ``unit``."""
         limit = self.limit * unit if self.is_multiple else self.limit
         return bool(SIGNS[self.sign](value, limit))
 
 
 def difference_name(first: str, second: str) -> str:
-    """Return the name for the mean of one value of a field minus the mean of another."""
+    """Return the name of a difference: one field value's mean minus another's."""
     return BETWEEN.sub(",", f"{DIFFERENCE}{first},{second})")
 
 
 def read_conditions(text: str) -> tuple[Condition | str, ...]:
-    """Read conditions separated by commas; other parts remain text."""
+    """Read conditions separated by commas. Parts that aren't conditions stay text."""
     return tuple(Condition.read(part) or part.strip() for part in SEPARATOR.split(text))
 
 

@@ -207,7 +207,7 @@ def decide(
 def verdict_of(
     evidence: Evidence,
 ) -> tuple[DecisionVerdict, dict[str, Check], tuple[str, ...]]:
-    """Assess the first ranked judge: the verdict, its checks, and those that "use" lacks."""
+    """Return the first ranked judge's verdict, checks, and those missing for "use"."""
     leader = next(row for row in evidence.judges if row.value is not None)
     checks = {row.kind: row.test(leader, evidence) for row in all_checks()}
     missing = tuple(row.kind for row in all_checks() if row.is_missing(checks))
@@ -237,7 +237,7 @@ def n_items_needed(evidence: Evidence) -> int | None:
 
 
 def _is_open(evidence: Evidence) -> bool:
-    """Return whether a different judge may be the best and differ from the first by the margin."""
+    """Return whether a different judge could be best and differ by the margin."""
     others = [row for row in evidence.judges if row.value is not None][1:]
     return any(row.close_to_first for row in others) and not _is_alike(evidence)
 

@@ -56,7 +56,7 @@ MAX_TEXT = 80  # most characters of an example
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confusion:
-    """Items by the raters' mode and the judge's mode; tied modes count in equal parts.
+    """Items by the raters' mode and the judge's mode. Tied modes count in equal parts.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
 
 
 class _Counted(NamedTuple):
-    """Counts for one judge; the cells of its items are not kept."""
+    """Counts for one judge, without the cells of its items."""
 
     sums: dict[str, ItemSums]
     confusion: Confusion
@@ -236,7 +236,7 @@ def _count(p: Prepared, human: FloatArray, table: RatingTable) -> _Counted:
 
 
 def _excluded(human: FloatArray, judge: FloatArray, cells: FloatArray) -> tuple[Exclusion, ...]:
-    """Count items without an answer or abstention from either side, under one reason each."""
+    """Count items without an answer or abstention from both sides, each under one reason."""
     n_answers = human.shape[1]
     left = ~cells[:, :, :n_answers].any(axis=(1, 2))
     reasons: list[tuple[ExclusionReason, BoolArray]] = [

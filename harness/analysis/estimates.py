@@ -212,7 +212,7 @@ def footing_without(p: Prepared, rater: str, judge: str, *, beside_human: bool) 
 
 
 def margin_of(source: Source, compared: Compared, metric: Metric) -> Margin | None:
-    """Return the margin by which a judge may be worse than a human rater; see `margin_in`."""
+    """Return the margin by which a judge can be worse than a human rater. See `margin_in`."""
     return margin_in(metric.loss_range(len(compared.human.space.options)), source.settings)
 
 
@@ -370,7 +370,10 @@ def _evaluated(
 
 
 def is_identified(metric: Metric, sets: HumanSets) -> bool:
-    """Return whether the ratings identify a metric. A single F' identifies none at a cut-off."""
+    """Return whether the ratings identify a metric.
+
+    A single F' doesn't identify metrics at a cut-off.
+    """
     return not (sets.from_pairs and FORMS[metric.human_form].is_cut)
 
 
@@ -407,14 +410,14 @@ def check_ranking(source: Source, metric: Metric) -> None:
         )
     if source.settings.humans in FROM_PAIRS and FORMS[metric.human_form].is_cut:
         raise ValueError(
-            f"{metric.name} can't rank judges by the pairs of some items: choices and one pair "
-            f"per item don't identify decisions at a cut-off. Leave out --humans to compare judges "
-            "on the items with response sets"
+            f"{metric.name} can't rank judges if only some items have pairs, because choices and "
+            "one pair per item don't determine the decisions at a cut-off. Leave out --humans "
+            "to compare judges on the items with response sets"
         )
     if source.settings.replies == "inf" and metric.squared is None:
         raise ValueError(
-            f"replies inf removes the reply noise of squared distances alone. Compare by one, such "
-            f"as mse(s/s), in place of {metric.name}, or at a number of replies"
+            "replies inf can remove reply noise only from squared distances. Replace "
+            f"{metric.name} by one of them, such as mse(s/s), or pass a number of replies"
         )
 
 
@@ -433,8 +436,9 @@ def assumed_sets(source: Source, human: RatingTable) -> Distributions:
         raise ValueError("beta cannot be assumed at level item. Use level micro or macro")
     if not source.task.sensitivity:
         raise ValueError(
-            "beta says how often options are accepted along with a negative one, and task.yaml "
-            "names none. Add e.g. sensitivity: {NEGATIVE: [POSITIVE]}"
+            "beta is how often raters accept other options along with a negative one, but "
+            "task.yaml doesn't name these options. Add them, e.g. sensitivity: {NEGATIVE: "
+            "[POSITIVE]}"
         )
     return distributions_at_beta(human, source.settings.beta, source.task.sensitivity)
 
@@ -443,23 +447,29 @@ def check_reconstruction(human: RatingTable, source: Source) -> None:
     """Reject ratings that do not allow reconstruction of response sets."""
     humans = source.settings.humans
     if source.settings.beta is not None:
-        raise ValueError(f"humans {humans} estimates what beta assumes. Leave one of them out")
+        raise ValueError(
+            f"humans {humans} estimates the value that beta assumes. Leave out one of the two "
+            "options"
+        )
     if source.settings.level == "item":
         raise ValueError(f"humans cannot be {humans} at level item. Use level micro or macro")
     if humans == "modelled" and (source.settings.level != "micro" or not source.task.positive):
         raise ValueError(
-            "humans modelled is about decisions on single items: it needs level micro and a task "
-            "with positive options. Use humans reconstructed"
+            "humans modelled estimates decisions on single items, so it needs level micro and a "
+            "task with positive options. Otherwise, use humans reconstructed"
         )
     if not pairs_by_item(human).any():
         raise ValueError(
             f"humans {humans} needs pairs: raters who gave both a forced choice and a response "
-            "set of an item, about 100 items. Collect them, or leave it out"
+            "set for an item, on about 100 items. Collect these pairs, or leave out humans"
         )
 
 
 def is_ordinal(task: Task, level: AggregationLevel | None) -> bool:
-    """Return whether options are ordered; a verdict on a whole item is yes or no."""
+    """Return whether options are ordered.
+
+    Verdicts on whole items are yes or no, which have no order.
+    """
     return task.scale == "ordinal" and level != "item"
 
 

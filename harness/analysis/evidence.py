@@ -169,7 +169,7 @@ def evidence_of(
     ranks_by: RanksBy | Literal[""] = "",
     unusable: tuple[Exclusion, ...] = (),
 ) -> Evidence:
-    """Return the evidence from the common comparison, whose judges are in the source's order.
+    """Return the evidence from the common comparison, with judges in the source's order.
 
     ``estimates`` has each judge's value on these items, by name. ``order`` lists the ranked judges.
     ``margin`` is the margin of non-inferiority to a human rater. ``unusable`` counts the items with

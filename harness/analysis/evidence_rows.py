@@ -268,7 +268,7 @@ class Evidence:
 
     @property
     def distinguishable(self) -> tuple[str, ...]:
-        """The first judge and those that are significantly worse; none if no judge is worse."""
+        """The first judge and the judges that are significantly worse, or no judges if none is."""
         ranked = [row for row in self.judges if row.value is not None]
         worse = tuple(row.judge for row in ranked[1:] if not row.close_to_first)
         return (ranked[0].judge, *worse) if worse else ()

@@ -164,7 +164,7 @@ class Certainty:
 
     @property
     def coefficients(self) -> dict[str, str]:
-        """Each stratum's other coefficients among raters, mapped to their names between sides."""
+        """Other coefficients among raters, by the judges' names for them."""
         ranks = RANKS if self.level == "ordinal" else ()
         return COEFFICIENTS | {name: name for name in ranks}
 
@@ -238,7 +238,7 @@ def _human_part(result: StratumResult) -> StratumResult:
 
 
 def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) -> StratumResult:
-    """Keep the measures shown for a judge; ``kept`` is its table on the compared items."""
+    """Keep the measures shown for a judge. ``kept`` is the judge's table on the compared items."""
     is_compared = kept.forced_choice.any() or not table.forced_choice.any()
     reason: Reason = "" if is_compared else "too_few_answered"
     return replace(
@@ -262,7 +262,7 @@ def _of_stratum(result: StratumResult, measures: Mapping[str, Estimate]) -> dict
 
 
 def _with_reason(measures: Mapping[str, Estimate], reason: Reason) -> dict[str, Estimate]:
-    """Add the reason that all measures lack a value, if they do."""
+    """If no measure has a value, add the reason."""
     return {
         name: replace(value, reason=reason) if reason else value for name, value in measures.items()
     }

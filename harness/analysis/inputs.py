@@ -273,7 +273,7 @@ class Source:
 
     @property
     def n_contenders(self) -> int:
-        """Judges that can be the best, if a screen leaves out none of them."""
+        """Judges that can be the best, if no screen leaves any of them out."""
         return self.tried_judges.n_now + self.tried_judges.n_contending
 
     @property
@@ -285,7 +285,7 @@ class Source:
 
     @property
     def n_raced(self) -> int | None:
-        """Judges that raced; only the judge that the race returned is validated."""
+        """Judges that raced. Only the judge that the race returned is validated."""
         return len(self.race.judges) if self.race else None
 
     def with_settings(self, **changed: Any) -> Source:  # noqa: ANN401 -- checked by Settings
@@ -419,7 +419,7 @@ def margin_in(loss_range: float, settings: Settings) -> Margin | None:
     if settings.worth != WORTH:
         raise ValueError(
             "worth is a share of the metric's range, and this metric has no upper bound. Leave "
-            "worth out, or rank by a bounded metric such as js_divergence(s/s)"
+            "out worth, or rank by a bounded metric such as js_divergence(s/s)"
         )
     return None
 
@@ -430,14 +430,16 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
     for name in OF_OPTIONS:
         if name in choices:
             option = f"--{name}".replace("_", "-")
-            raise TaskError(f"{where}: {option} has no meaning on {scale}. Leave it out.")
+            raise TaskError(f"{where}: {option} has no meaning on {scale}. Leave out {option}.")
     if choices.get("replies", 1) != 1:
-        raise TaskError(f"{where}: judges are compared at one reply on {scale}. Drop --replies.")
+        raise TaskError(
+            f"{where}: judges are compared at one reply per item on {scale}. Drop --replies."
+        )
     metric, names = choices.get("metric"), [row.name for row in metrics_of(task)]
     if metric == ADVANTAGE.name and metric not in names:
         raise TaskError(
-            f"{where}: {metric} compares judges with people, and rater_ids is positional. Leave "
-            "--metric out."
+            f"{where}: {metric} compares judges with people, but rater_ids is positional, so the "
+            "names aren't people. Leave out --metric."
         )
     if metric is not None and metric not in names:
         raise TaskError(f"{where}: {metric!r} is not a metric of {scale}. Use {', '.join(names)}.")

@@ -189,7 +189,7 @@ def answered_items(source: Source, strata: Sequence[Stratum] = ()) -> AnsweredIt
 
 
 def _of_open_scale(source: Source) -> _Sides:
-    """Select the first items in the task's order; answers on an open scale have no classes."""
+    """Select the first items in the task's order. Answers on an open scale have no classes."""
     order = list(range(min(len(source.items), MAX_ITEMS)))
     nothing: list[tuple[int, ...]] = [()] * len(order)
     of_judge: list[tuple[tuple[int, ...], Agreement]] = [((), "")] * len(order)
@@ -258,7 +258,7 @@ def _verdicts(source: Source, judge: str, items: Sequence[Item]) -> dict[str, li
 
 
 def _classes(counts: FloatArray) -> list[tuple[int, ...]]:
-    """Return the columns of the most frequent answers to each item; empty if all counts are 0."""
+    """Return the columns of the most common answers to each item, or none if all counts are 0."""
     return _columns(np.nan_to_num(modes(counts)) > 0)
 
 

@@ -180,7 +180,7 @@ class Slices:
     compared: ComparedMeasure = "agreement"
 
     def of(self, judge: str) -> SlicedJudge | None:
-        """Return one judge by slice; None if it isn't ranked."""
+        """Return a judge's results by slice, or None if the judge isn't ranked."""
         return next((row for row in self.judges if row.judge == judge), None)
 
 
@@ -439,7 +439,7 @@ class _OptionMeasures(NamedTuple):
         return scoring.counting_criteria_alike(compared.criteria, common.shared)
 
     def matches(self, table: RatingTable) -> ItemValues | None:
-        """Return whether each decision, or else each answer, matches the raters'."""
+        """Return whether each decision (or answer, without decisions) matches the raters'."""
         metrics = (find_metric(name, self.p.compared.rows) for name in self.matching)
         of_items = (self.of_metric(metric, table) for metric in metrics)
         return next((values for values in of_items if values and values.is_defined), None)

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 LEXICAL = (
-    "similarity is lexical: the share of the words that two texts have in common; texts of one "
-    "meaning in other words are not similar (`similarity` in task.yaml gives another)"
+    "similarity is lexical: the share of the words that two texts have in common; texts with "
+    "the same meaning in different words don't count as similar (to use a different measure, "
+    "set `similarity` in task.yaml)"
 )
 
 
@@ -251,13 +252,13 @@ def similarities_of(
 def _cosine(
     vectors: Mapping[str, FloatArray], task: Task, text: Hashable, other: Hashable
 ) -> float:
-    """Return the cosine of two texts from unit vectors; negative values count as 0."""
+    """Return the cosine of two texts from unit vectors. Negative values count as 0."""
     try:
         return max(0.0, float(vectors[str(text)] @ vectors[str(other)]))
     except KeyError as absent:
         raise TaskError(
-            f"task {task.name}: {absent.args[0][:60]!r} has no embedding by {task.embedding}. "
-            "Resume the run, which asks for it."
+            f"task {task.name}: {absent.args[0][:60]!r} has no embedding from {task.embedding}. "
+            "Resume the run to request the embedding."
         ) from None
 
 

@@ -26,7 +26,7 @@ PLACES = {"mse": PLACE_OF_SQUARE, "mean_absolute_error": PLACE_OF_DISTANCE}  # m
 
 
 def section(scale: OpenScaleSetup, footing: Footing) -> Slices | None:
-    """Compare ranked judges between each slice and the rest; None if items have no fields."""
+    """Compare ranked judges between slices, or return None without fields."""
     source = scale.source
     fields = sliced_fields(source.task, source.items)
     if not fields or not footing.judges:

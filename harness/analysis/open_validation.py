@@ -188,7 +188,7 @@ def _engine(scale: OpenScaleSetup) -> Engine:
 
 
 def _margin(scale: OpenScaleSetup, metric: Metric) -> Margin | None:
-    """Return the margin; on an unbounded scale, the ratings' range is used."""
+    """Return the margin, based on the ratings' range if the scale is unbounded."""
     rows = {row.name: row for row in numeric_metrics(scale.range)}
     return margin_in(rows.get(metric.name, metric).loss_range(), scale.source.settings)
 
@@ -214,7 +214,7 @@ def _replacement(scale: OpenScaleSetup) -> Replacement:
 def _estimates(
     scale: OpenScaleSetup, name: str, footing: Footing, engine: Engine
 ) -> dict[str, Estimate]:
-    """Estimate every metric for a judge on the shared items; NA if the judge is not ranked."""
+    """Estimate every metric for a judge on the shared items. Metrics are NA for unranked judges."""
     metrics, shared = _metrics(scale, footing.metric), footing.items.shared
     if name not in footing.judges:
         n = len(shared)

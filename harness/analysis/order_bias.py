@@ -119,7 +119,7 @@ class PlaceBias:
 def order_bias(
     verdicts: Sequence[Verdict], items: Sequence[Item], level: float
 ) -> tuple[PlaceBias, ...]:
-    """Return a judge's bias for each place; nothing if options were not shuffled.
+    """Return a judge's bias for each place, if options were shuffled.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class PositionEffects:
 def position_effects(
     verdicts: Sequence[Verdict], task: Task, items: Sequence[Item], level: float
 ) -> PositionEffects | None:
-    """Return the effects of the order on a judge; None if it saw only one order.
+    """Return the effects of the order on a judge, or None if the judge saw only one order.
 
     ``verdicts`` are on single replies. Groups of items are resampled, or single items if there are
     no groups.
@@ -255,7 +255,7 @@ def position_effects(
 
 
 def position_notes(effects: Mapping[str, PositionEffects | None]) -> list[str]:
-    """Describe how often the order changes each judge's verdict, and which answer it favours."""
+    """Describe how often the order changes each judge's verdict, and which answer this favours."""
     return [
         f"{judge}: {in_words(of_judge.consistency, of_judge.bias)}"
         for judge, of_judge in effects.items()
@@ -268,8 +268,8 @@ def in_words(consistency: Estimate, bias: Estimate) -> str:
     if consistency.value is None:
         return "no item was answered in both orders"
     return (
-        f"the verdict is the same in both orders in {share_of_items(consistency)}. Preference for "
-        f"the answer that stands first: {points_on_items(bias)}"
+        f"the verdict is the same in both orders in {share_of_items(consistency)}. Preference "
+        f"for the answer that is shown first: {points_on_items(bias)}"
     )
 
 

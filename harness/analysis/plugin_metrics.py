@@ -40,7 +40,9 @@ def plugin_metric(name: str) -> Metric:
     """
     metric = loading.load(loading.METRICS, name)
     if not isinstance(metric, Metric) or metric.name != name:
-        raise PluginError(f"plug-in {name!r}: found {metric!r}. It must be a Metric of that name.")
+        raise PluginError(
+            f"plug-in {name!r}: found {metric!r}. The plug-in must provide a Metric with that name."
+        )
     return replace(
         metric,
         contributions=_guarded(metric.contributions, name, "contributions"),

@@ -310,7 +310,7 @@ def _criteria(items: Sequence[Item], level: AggregationLevel) -> list[str]:
     criteria = [item.criterion or "" for item in items]
     if "" in criteria:
         raise ValueError(
-            f"level {level} averages over criteria, and some items have none. Give each "
+            f"level {level} averages over criteria, but some items have no criterion. Give each "
             "item its criterion, or use level micro"
         )
     return criteria
@@ -323,7 +323,7 @@ def _whole(task: Task, items: Sequence[Item]) -> list[str]:
     groups = [item.group or "" for item in items]
     if "" in groups:
         raise ValueError(
-            "level item puts the criteria of one group together, and some items have no group"
+            "level item combines the criteria of a group, but some items have no group"
         )
     return groups
 
@@ -366,7 +366,7 @@ def _recoded_to(task: Task) -> str:
     negative = [option.key for option in task.options if option.key not in task.positive]
     if len(negative) != 1:
         raise ValueError(
-            f"mode recode counts CANNOT_ASSESS as the one negative option, but there are "
-            f"{len(negative)}. Use mode exclude or third_class"
+            "mode recode counts CANNOT_ASSESS as the only negative option, but the number of "
+            f"negative options is {len(negative)}. Use mode exclude or third_class"
         )
     return negative[0]

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from harness.stats.racing.race import Ending
 
 Unfit: TypeAlias = Literal["", "control", "not assessed", "incomplete"]
-RACED = "its judges raced, so they didn't see the same items"  # about a run
+RACED = "the judges took part in a race, so they didn't see the same items"  # about a run
 NAMES = {  # of losses
     "random_rater": "disagreement with a random rater",
     "hit": "share of items on which it misses the raters' most common answer",

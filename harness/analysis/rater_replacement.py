@@ -260,7 +260,7 @@ class FootingWithout(Protocol):
 
 
 def why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reason:
-    """Return the reason that no rater is left out for the first judge; "" if raters are."""
+    """Return why no rater is left out for the first judge, or "" if raters are left out."""
     if reason := why_not_tested(task, raters):
         return reason
     test = leader.annotator_test
@@ -269,7 +269,7 @@ def why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reaso
 
 
 def unbeaten(footing: Footing) -> str:
-    """Return the first baseline that is no worse than the only judge; "" if there is none."""
+    """Return the first baseline that isn't worse than the only judge, or "" if there is none."""
     losses = footing.metric.losses(np.array([footing.values[0], *footing.baselines.values()]))
     unbeaten = np.flatnonzero(losses[1:] <= losses[0]).tolist()
     return list(footing.baselines)[unbeaten[0]] if unbeaten else ""

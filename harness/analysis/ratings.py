@@ -63,8 +63,8 @@ def select_items(
     if not selected:
         criteria = sorted({item.criterion for item in task.items if item.criterion})
         raise TaskError(
-            f"task {task.name}: no item has criterion {criterion!r}. "
-            f"Known are {', '.join(criteria) if criteria else 'none'}."
+            f"task {task.name}: no item has criterion {criterion!r}. The criteria are "
+            f"{', '.join(criteria) if criteria else 'none'}."
         )
     if holdout is not None:
         items = selected
@@ -78,13 +78,13 @@ def select_items(
     if blank and not (selected := [item for item in selected if item.id not in blank]):
         raise TaskError(
             f"task {task.name}: all of these items are blank, so there is nothing to judge. "
-            "Choose others."
+            "Choose other items."
         )
     return tuple(selected[:limit])
 
 
 def is_held_out(item: Item, share: float) -> bool:
-    """Return whether an item is in a held-out share, whatever the other items are.
+    """Return whether an item is held out, which doesn't depend on the other items.
 
     A hash of its group decides, or of its id if it has no group. Items in a group stay together.
     """

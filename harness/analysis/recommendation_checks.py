@@ -1,4 +1,4 @@
-"""Checks of the recommendation: their tests, their sentences, and what would settle each.
+"""Checks of the recommendation: their tests, their sentences, and the next step for each.
 
 To add a check, write its test and a `CheckOfUse`, and list the latter in `CHECKS`. Terminal, page
 and JSON then show it. Sentences are templates. The report fills in ``{n}``, ``{share}`` and other
@@ -137,12 +137,15 @@ def _words(words: Words, check: Check, v: Validated) -> str:
 
 
 def needed(kind: str) -> Callable[[Mapping[str, Check]], bool]:
-    """Make a function that returns whether a check is missing because it isn't passed."""
+    """Make a function that returns whether a check is missing because it didn't pass."""
     return lambda checks: not checks[kind].passed
 
 
 def harmful(kind: str) -> Callable[[Mapping[str, Check]], bool]:
-    """Make a function that returns whether a check is missing because it fails, not if open."""
+    """Make a function that returns whether a check is missing because it failed.
+
+    Open checks don't count.
+    """
     return lambda checks: checks[kind].passed is False
 
 
@@ -319,23 +322,26 @@ def _independent(evidence: Evidence) -> Check:
 
 NAMELESS = "the ratings don't name their raters"
 TOO_FEW_GROUPS = (
-    "judge and rater differ in too few groups: 10 are needed, and half of all groups or 20 of them"
+    "the judge and the rater differ in too few groups. They must differ in at least 10 "
+    "groups, and in half of all groups or 20 groups"
 )
 MORE_RATINGS = "Get ratings for more items, by at least three raters each."
 SECOND_RATER = "Get a second rater's answers for the same items."
-MORE_GROUPS = "Have items of more groups rated: however many items it has, a group counts once."
+MORE_GROUPS = (
+    "Get ratings for items from more groups. A group counts once, however many items it has."
+)
 FIND_OUT = "Find out why so many replies could not be used."
 IMPROVE = (
-    "Improve the prompt or try other judges: it is worse than a human rater (wins less losses "
-    "{net_wins}; above -{eps} passes{larger_eps})."
+    "Improve the prompt or try other judges: it is worse than a human rater (wins minus losses: "
+    "{net_wins}. A value above -{eps} passes{larger_eps})."
 )
 TOO_CLOSE = (
-    "Get ratings for more items: it's too close to call against a human rater (wins less losses "
-    "{net_wins}; above -{eps} passes)."
+    "Get ratings for more items: the comparison with a human rater is too close to call (wins "
+    "minus losses: {net_wins}. A value above -{eps} passes)."
 )
 COPIED = (
-    "its answers look copied from {raters} ({items}): that explains them better than knowing the "
-    "answers does"
+    "its answers look copied from {raters} ({items}): copying explains its answers better than "
+    "its own judgement does"
 )
 
 
@@ -354,7 +360,10 @@ def _annotator_step(check: Check, v: Validated) -> str:
 
 def _no_copy(_: Check, v: Validated) -> str:
     if v.evidence and v.evidence.copying:
-        return "It doesn't copy a rater: knowing the answers explains its own better."
+        return (
+            "It doesn't copy a rater: its own judgement explains its answers better than "
+            "copying does."
+        )
     return "Leaving out any one of the {n_raters} doesn't change this."
 
 
@@ -372,7 +381,7 @@ ALL_ITEMS = CheckOfUse(
     name="Run on all items",
     test=lambda _, evidence: _all_items(evidence),
     is_missing=needed("all_items"),
-    failed="--limit left items out, and a part of them isn't enough to recommend a judge",
+    failed="--limit left items out, and a judge can't be recommended on only some of the items",
     open="--limit may have left items out",
     next_step="Run it on all items, without --limit.",
 )
@@ -408,7 +417,7 @@ ONE_HUMAN = CheckOfUse(
     ),
     why_open={
         "single_rating": "a single rating per item",
-        "too_few_items": "{n} items; it takes {needed}",
+        "too_few_items": "{n} items, but at least {needed} are needed",
         "too_few_groups": "fewer than 10 groups of items",
     },
 )
@@ -437,7 +446,7 @@ WITH_LOSSES = CheckOfUse(
     is_missing=needed("with_losses"),
     failed="{rival} is better if unanswered items count as losses",
     open="unanswered items cannot be counted as losses",
-    next_step="Find out why items were not answered, or ask again for them.",
+    next_step="Find out why items were not answered, or request the answers again.",
 )
 COPIES_A_RATER = CheckOfUse(
     kind="copies_a_rater",
@@ -445,7 +454,9 @@ COPIES_A_RATER = CheckOfUse(
     test=lambda _, evidence: _copies_a_rater(evidence),
     is_missing=harmful("copies_a_rater"),  # it is open if raters are not named
     failed=lambda check, _: (
-        COPIED if check.reason == "copies_raters" else "it fails without {any_rater}"
+        COPIED
+        if check.reason == "copies_raters"
+        else "the judge fails the test without {any_rater}"
     ),
     open="whether it copies a rater was not tested",
     passed=_no_copy,
@@ -453,9 +464,11 @@ COPIES_A_RATER = CheckOfUse(
     "people.",
     why_open={
         "positional_raters": NAMELESS,
-        "too_few_raters": "that takes at least three raters",
+        "too_few_raters": "the test needs at least three raters",
         "no_shared_errors": "raters and judge make too few errors to tell a copy from a good judge",
-        "not_computed": "there are too many ratings, or too few without any one rater",
+        "not_computed": (
+            "there are too many ratings for this check, or too few if one rater is left out"
+        ),
     },
 )
 INDEPENDENT = CheckOfUse(
@@ -464,10 +477,10 @@ INDEPENDENT = CheckOfUse(
     test=lambda _, evidence: _independent(evidence),
     is_missing=never,  # if it is open, the verdict is "use_if_independent"
     failed="raters and judge didn't work independently",
-    open="raters worked without its answers, and it without theirs",
-    next_step="If that is so, state it in task.yaml: `independent: true`.",
+    open="the raters didn't see the judge's answers, and the judge didn't see theirs",
+    next_step="If so, add `independent: true` to task.yaml.",
     why_open={
-        reason: f"copies of a rater were not tested for: {words}"
+        reason: f"there was no test for copies of a rater: {words}"
         for reason, words in COPIES_A_RATER.why_open.items()
     },
 )

@@ -43,7 +43,7 @@ class ReplyDates:
 
     @property
     def sentence(self) -> str:
-        """Number of new replies and age of the rest, in words; "" if all are new."""
+        """The number of new replies and the age of the others in words, or "" if all are new."""
         n_stored = self.n - self.n_new
         if not n_stored:
             return ""
@@ -75,7 +75,7 @@ class ReplyDates:
 
     @property
     def dates(self) -> str:
-        """The days on which replies were received, as the end of a sentence; "" if unknown."""
+        """The days on which replies were received, as the end of a sentence, or "" if unknown."""
         return dates_text(self.oldest[:10], self.newest[:10]) if self.oldest else ""
 
     def is_longer_than(self, span: timedelta) -> bool:

@@ -76,7 +76,7 @@ class SlicedField:
         return replace(self, of_item=frozen(of_item))
 
     def places_of(self, task: Task, items: Sequence[Item]) -> IntArray:
-        """Return (n,) indices of other items' values; -1 for rare and new values."""
+        """Return (n,) indices of other items' values, with -1 for rare and new values."""
         if self.cuts is None:
             place = {value: v for v, value in enumerate(self.frequent)}
             return np.array([place.get(_text(item, self.name), -1) for item in items], np.int64)
@@ -172,7 +172,7 @@ def _numbers(name: str, items: Iterable[Item]) -> FloatArray:
 
 
 def _pooled_name(counts: Counter[str], n_pooled: int) -> str:
-    """Return a name for the pooled rare values that none of them has."""
+    """Return a name for the pooled rare values that differs from all values."""
     name = f"{n_pooled} rare value{'' if n_pooled == 1 else 's'}"
     return name if name not in counts else f"({name})"
 

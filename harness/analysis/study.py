@@ -183,8 +183,8 @@ def study(validations: Mapping[str, Validation]) -> Study:
             if v.task.name == repeated[0]
         )
         raise RunError(
-            f"{len(tasks)} runs, several of task {', '.join(repeated)}. Name one run of each task. "
-            f"To compare two runs of a task: harness report {first} {second}"
+            f"{len(tasks)} runs, including several of task {', '.join(repeated)}. Name one run "
+            f"of each task. To compare two runs of a task: harness report {first} {second}"
         )
     by_task = dict(zip(tasks, validations.values(), strict=True))
     metrics = _metrics(validations.values())

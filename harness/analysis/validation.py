@@ -189,9 +189,9 @@ def _notes(p: Prepared) -> list[str]:
         notes.append(_on_reconstruction(p))
     if p.sets.origin == "assumed":
         n_sets = int(p.human.response_set.sum())
-        unused = f"; the humans' {n_sets} response sets aren't used" if n_sets else ""
+        unused = f"; the {n_sets} response sets that raters gave aren't used" if n_sets else ""
         notes.append(
-            f"beta {p.settings.beta:g} is assumed: response sets of the humans follow from "
+            f"beta {p.settings.beta:g} is assumed: the raters' response sets are computed from "
             f"their forced choices{unused}"
         )
     is_weighted = p.compared.weights is not None
@@ -220,22 +220,28 @@ def _on_sets_collected_since(p: Prepared) -> str:
     if share is None or share < SETS_RANK_FROM:
         return ""
     return (
-        f"raters gave response sets for {share:.0%} of the rated items; --ranks-by response_set "
-        "ranks by them"
+        f"raters gave response sets for {share:.0%} of the rated items. To rank by response "
+        "sets, pass --ranks-by response_set"
     )
 
 
 def _on_pairs(p: Prepared) -> str:
-    """Describe the estimates from raters' pairs, if pairs are set aside for most choices."""
+    """Describe estimates from the raters' pairs, if most choices don't belong to a pair."""
     sets, beta = p.sets, _beta_of_pairs(p)
     is_minority = 2 * sets.n_pairs < p.compared.human.forced_choice.sum()
     is_assumed = sets.origin == "assumed"
     if not beta or sets.from_pairs or not (is_minority or is_assumed):
         return ""
     used = (
-        "that in place of an assumed beta" if is_assumed else "them for the choices without a set"
+        "this estimate instead of an assumed beta"
+        if is_assumed
+        else "the pairs to reconstruct sets for choices without one"
     )
-    few = f"; too few to use by default ({sets.missing_pairs})" if sets.missing_pairs else ""
+    few = (
+        f"; these pairs are too few to use by default ({sets.missing_pairs})"
+        if sets.missing_pairs
+        else ""
+    )
     return f"{beta}{few}; --humans reconstructed uses {used}"
 
 
@@ -245,15 +251,18 @@ def _beta_of_pairs(p: Prepared) -> str:
     if beta.value is None:
         return ""
     interval = f" [{beta.interval.low:.2f}, {beta.interval.high:.2f}]" if beta.interval else ""
-    return f"{p.sets.n_pairs} pairs of raters estimate their beta at {beta.value:.2f}{interval}"
+    return (
+        f"The estimate of the raters' beta from {p.sets.n_pairs} pairs is "
+        f"{beta.value:.2f}{interval}"
+    )
 
 
 def _on_reconstruction(p: Prepared) -> str:
     implied, sets = reconstruct(p.compared.human), p.sets
     n_items = sum(not reason for reason in implied.reasons)
     basis = (
-        f"response sets of the humans on {n_items} of {len(implied.reasons)} items are "
-        f"reconstructed from their forced choices, by F' of {implied.n_pairs} pairs on "
+        f"the raters' response sets on {n_items} of {len(implied.reasons)} items are "
+        f"reconstructed from their forced choices, using F' from {implied.n_pairs} pairs on "
         f"{implied.n_paired_items} items (raters who gave pairs: {sets.n_paired_raters})"
     )
     if p.settings.level == "micro":
@@ -263,8 +272,9 @@ def _on_reconstruction(p: Prepared) -> str:
     limit = ""
     if compares_sets(p.row):
         limit = (
-            "F' is right for the mean of Omega over items, so that a judge that tells items apart "
-            "where F' doesn't can rank too low (--humans rated compares the items with sets)"
+            "F' is correct only for the mean of Omega over items, so a judge that distinguishes "
+            "items that F' doesn't distinguish can rank too low (--humans rated compares judges "
+            "on the items with sets)"
         )
     instead = ""
     if p.settings.beta is not None:

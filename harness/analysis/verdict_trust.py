@@ -40,7 +40,7 @@ SEED = 0  # seed of the split, so that the same data have the same verdicts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedItem:
-    """A verdict, and whether it can stand without a check by a person.
+    """A verdict, and whether it can be accepted without a check by a person.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ def verdict_trust(
     if (answers == NO_ANSWER).all():
         n = sum(verdict.elicitation == "forced_choice" for verdict in source.verdicts[judge])
         problem = f"none of its {n} forced choices is a single option" if n else "no forced choices"
-        raise RunError(f"judge {judge}: {problem}", "Name a judge that has some")
+        raise RunError(f"judge {judge}: {problem}", "Pass a judge that has some")
     errors = verdict_errors(human, answers, error_kind)
     if np.isnan(errors).all():
         raise TaskError(
@@ -249,8 +249,8 @@ def _check(source: Source, judge: str) -> None:
         raise TaskError(f"task {source.task.name}: {error}") from None
     if weights is not None:
         raise TaskError(
-            f"task {source.task.name}: its items were drawn with unequal probabilities, and no "
-            "bound of the error is known for them",
+            f"task {source.task.name}: its items were drawn with unequal probabilities, and "
+            "there's no known error bound for such items",
             "Rate a plain random sample",
         )
 
@@ -326,7 +326,7 @@ def judged_by(
     judge: str,
     verdicts: Sequence[Verdict],
 ) -> tuple[JudgedItem, ...]:
-    """Apply a rule that was found on rated items to a judge's verdicts on other items.
+    """Apply a rule that was fitted on rated items to a judge's verdicts on other items.
 
     Parameters
     ----------

@@ -14,7 +14,10 @@ class PageOptions(Options):
     rater: str = option(..., "Name of the rater.")
     asked_form: Elicitation = option(
         "forced_choice",
-        "One option, all reasonable options, or first the set and then the option.",
+        (
+            "What raters are asked: one option, all reasonable options, or first the set and "
+            "then the option."
+        ),
         flag="--elicitation",
     )
     queue: Path | None = option(
@@ -29,8 +32,8 @@ class PageOptions(Options):
 class CollectedRaters(Options):
     """Raters whose ratings to take."""
 
-    only_rater: str | None = option(None, "Take only the ratings of this rater.", flag="--rater")
-    without: Repeated = option((), "A rater to leave out; repeatable.")
+    only_rater: str | None = option(None, "Only include ratings from this rater.", flag="--rater")
+    without: Repeated = option((), "A rater to leave out. Repeatable.")
 
 
 class MergeOptions(CollectedRaters):

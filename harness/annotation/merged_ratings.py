@@ -192,7 +192,9 @@ def collected_logs(
     names = {one.logged.rater for one in collected}
     if unknown := [name for name in without if name not in names]:
         known = ", ".join(sorted(names)) or "nobody"
-        raise TaskError(f"--without {unknown[0]}: there are ratings of {known}.")
+        raise TaskError(
+            f"--without {unknown[0]}: this rater has no ratings. The raters are {known}."
+        )
     return [one for one in collected if one.logged.rater not in without]
 
 
@@ -292,7 +294,7 @@ def _write(path: Path, rows: Sequence[Row], *, mode: int) -> None:
     writers = {".csv": _csv, ".jsonl": jsonl, ".parquet": _parquet}
     encode = writers.get(path.suffix.lower())
     if encode is None:
-        raise TaskError(f"{path}: a table ends in .csv, .jsonl or .parquet.")
+        raise TaskError(f"{path}: the name of a table must end in .csv, .jsonl or .parquet.")
     with writing_to(path, TaskError):
         write_file(path, encode(rows), durable=True, mode=mode)
 

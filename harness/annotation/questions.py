@@ -83,7 +83,7 @@ class Screen:
 
     @property
     def item(self) -> Item:
-        """The first item; all items show the same texts."""
+        """The first item, which shows the same texts as all others."""
         return self.steps[0].item
 
     @property
@@ -150,7 +150,9 @@ def make_screens(
         if (item, elicitation) not in rated
     ]
     if not steps:
-        raise TaskError(f"task {task.name}: {rater} has rated all of these items. Nothing is left.")
+        raise TaskError(
+            f"task {task.name}: {rater} has rated all of these items, so none are left."
+        )
     for step in steps:
         task.text_of(step.item)  # raises if there is none
     steps += _read_checks(checks, task) if checks else ()
@@ -207,7 +209,7 @@ def check_form(form: JudgeElicitation, task: Task) -> None:
     if task.is_open and form != "forced_choice":
         raise TaskError(
             f"task {task.name}: a {task.scale} scale has no options, so there is no {form}. "
-            "Leave the form out."
+            "Leave out the form."
         )
     if form not in task.elicitations:
         raise TaskError(
@@ -223,8 +225,12 @@ def _of_rater(
     rows = read_queue(path, task, form)
     forms = {item: asked for item, (asked, named) in rows.items() if not named or rater in named}
     if not forms:
-        whose = f"all {len(rows)} items name other raters than {rater!r}" if rows else "no items"
-        raise TaskError(f"{path}: {whose}. Nothing is asked.")
+        whose = (
+            f"all {len(rows)} items are assigned to raters other than {rater!r}"
+            if rows
+            else "no items"
+        )
+        raise TaskError(f"{path}: {whose}, so there are no questions.")
     return forms
 
 
@@ -278,7 +284,9 @@ def _read_checks(path: Path, task: Task) -> Iterator[Step]:
         check_id = identifier(row.pop("id"), "id", where)
         expected = as_text(row.pop("answer"))
         if check_id in ids:
-            raise TaskError(f"{where}: id {check_id!r} is an item or given twice. Give a new one.")
+            raise TaskError(
+                f"{where}: id {check_id!r} is already the id of an item or check. Choose a new id."
+            )
         if expected not in keys:
             raise TaskError(
                 f"{where}: answer: found {short(expected)}. Write one of {', '.join(sorted(keys))}."
@@ -319,7 +327,7 @@ def _version(content: Mapping[str, object]) -> str:
 def checked_value(
     task: Task, elicitation: HumanElicitation, value: str | Sequence[str]
 ) -> str | tuple[str, ...]:
-    """Return a value as it stands in ratings: a set in the order of the options."""
+    """Return a value in the form used in ratings. A set is in the order of the options."""
     members = value if isinstance(value, str) else list(dict.fromkeys(value))
     try:
         answer, is_foreign = AnswerRules.of(task).read(members, elicitation)
@@ -350,4 +358,4 @@ def _request(
         for endorsed in task.response_sets
         if len(endorsed) > 1
     )
-    return f"This combination is not possible. Combinations that are: {combinations or 'none'}."
+    return f"This combination is not possible. Possible combinations: {combinations or 'none'}."

@@ -128,7 +128,7 @@ def read_answers(path: Path, task: Task) -> LoggedAnswers:
     except OSError as error:
         raise TaskError(f"{path}: cannot be read ({error.strerror}).") from None
     if not lines:
-        raise TaskError(f"{path}: the log is empty. Remove it.")
+        raise TaskError(f"{path}: the log is empty. Remove the file.")
     return _replayed(lines, path, task)
 
 
@@ -165,7 +165,7 @@ def _header(line: bytes, path: Path) -> LogHeader:
         raise TaskError(f"{path}: line 1 is damaged. Correct or remove the file.") from None
     if header.schema_version != SCHEMA_VERSION:
         raise TaskError(
-            f"{path}: written in format {header.schema_version}, this version reads "
+            f"{path}: written in format {header.schema_version}, but this version reads "
             f"{SCHEMA_VERSION}. Use the version of judge-harness that wrote it."
         )
     return header
@@ -193,8 +193,8 @@ class RatingLog(ChecksummedLog):
             log = cls(path, header=header, mode=OWNER_FILE, durable=True)
         except BlockingIOError:
             raise TaskError(
-                f"{path}: another process is writing to this log. End it, or rate under "
-                "another name."
+                f"{path}: another process is writing to this log. End that process, or rate "
+                "under a different name."
             ) from None
         except OSError as error:
             raise TaskError(f"{path}: cannot be written ({error.strerror}).") from None

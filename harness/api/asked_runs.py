@@ -371,7 +371,7 @@ def _plan_resumed(asked: _Asked, given: Mapping[str, object], place: RunPlace) -
         kept -= model.model_fields.keys()
     leave_out(kept, "a resumed run keeps its options", ", or start a new run")
     if asked.judges is not None or asked.mapping or not isinstance(asked.task, str | Path | None):
-        raise HarnessError("a resumed run keeps its judges and its task. Leave them out")
+        raise HarnessError("a resumed run keeps its judges and its task. Leave out both arguments")
     name = None if asked.resume is True else str(asked.resume)
     folder = find_run(place.out, name, unfinished=True)
     task = None if asked.task is None else str(asked.task)

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 
 TableRows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
 TaskLike: TypeAlias = str | Path | Task | TableRows
-NO_MAPPING = "a mapping describes a table of ratings, not a task folder. Drop it"
+NO_MAPPING = (
+    "mapping describes the columns of a table of ratings, but you passed a task folder. Drop "
+    "mapping"
+)
 LABEL_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
 ANSWER_KEYS = {  # keys of a mapping, named after the options of `harness curate import`
     setting.flag.removeprefix("--").replace("-", "_"): name
@@ -292,7 +295,7 @@ def _guessed(
     if others:
         criteria = ", ".join(each.columns.criterion or "" for each in (plan, *others))
         raise TaskError(
-            f"{ROWS}: {criteria} have different scales. Pass the rows of one criterion."
+            f"{ROWS}: {criteria} have different scales. Pass only the rows for one criterion."
         )
     settings.check_labels(plan.cells)
     plan.check()

@@ -189,7 +189,7 @@ async def _status_of(url: str, spec: JudgeSpec) -> int | None:
 def _cache(folder: Path) -> str:
     """Check the response cache, without writing to it."""
     if not folder.exists():
-        return "empty; the first run creates it"
+        return "empty. The first run creates it"
     if not folder.is_dir():
         raise RunError("not a folder", "Choose a different one with --cache DIR")
     n_replies = measure_cache(folder, timeout_s=LOCK_TIMEOUT_S).n_replies
@@ -200,7 +200,7 @@ def _cache(folder: Path) -> str:
                 connection.execute("ROLLBACK")
             except sqlite3.OperationalError as error:
                 raise CacheUnusable(folder, error) from None
-    return f"sound, {n_replies} replies"
+    return f"no damage, {n_replies} replies"
 
 
 def _store(address: str) -> str:

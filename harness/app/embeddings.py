@@ -54,8 +54,8 @@ def embedder_of(task: Task, registry: Callable[[], Mapping[str, JudgeSpec]]) -> 
     spec = registry().get(task.embedding)
     if spec is None or spec.kind != EMBEDDING:
         raise JudgeError(
-            f"task {task.name}: similarity: {task.embedding!r} is not a model of kind {EMBEDDING} "
-            "in judges.yaml. Add it there."
+            f"task {task.name}: similarity: {task.embedding!r} is not a model of kind "
+            f"{EMBEDDING} in judges.yaml. Add the model there."
         )
     return spec
 

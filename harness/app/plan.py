@@ -247,7 +247,7 @@ def _check_prompts(folder: Path | None, specs: Iterable[JudgeSpec]) -> None:
         raise OptionError("prompts", problem, "Pass a folder of templates", found=str(folder))
     if own := next((spec.name for spec in specs if spec.prompts), ""):
         problem = f"{own} has its own templates"
-        raise OptionError("", problem, "Remove them from judges.yaml, or drop {prompts}")
+        raise OptionError("", problem, "Remove these templates from judges.yaml, or drop {prompts}")
 
 
 def without_held_out(pool: Task, holdout: float | None) -> Task:
@@ -282,7 +282,10 @@ def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
     """
     job = plan.jobs[0]
     if plan.ensembles:
-        raise JudgeError(f"{plan.ensembles[0].name} gets no requests. Pass one of its members")
+        raise JudgeError(
+            f"{plan.ensembles[0].name} is an ensemble, which gets no requests itself. Pass one "
+            "of its members"
+        )
     if item not in plan.task.by_id:
         raise TaskError(f"task {plan.task.name}: no item has id {item!r}. Pass one of its ids.")
     if item not in {planned.id for planned in job.items}:
@@ -401,7 +404,7 @@ def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[
     added = spec.asking.extra_items(task, items)
     if taken := [item.id for item in added if item.id in task.by_id]:
         raise TaskError(
-            f"task {task.name}: {spec.name} needs the id {taken[0]!r}. Rename the item."
+            f"task {task.name}: {spec.name} uses the id {taken[0]!r} itself. Rename the item."
         )
     return (*added, *items)
 
@@ -421,7 +424,7 @@ def check_race(options: RunOptions, place: Place = HERE) -> None:
                 raise OptionError("", f"{{{name}}} goes with a race", "Add {race}, or drop it")
         return
     if options.batch:
-        problem = "a race decides after every few items what to send, but batches take hours"
+        problem = "a race decides what to send after every few items, but batches take hours"
         raise OptionError("", problem, "Drop {batch} or {race}")
     if place.store is not None:
         raise OptionError("", "a race runs in one process", "Drop {store} or {race}")
@@ -439,8 +442,9 @@ def missing_property(task: Task, specs: Iterable[JudgeSpec]) -> str:
     if not remote or task.property != DEFAULT_PROPERTY:
         return ""
     return (
-        f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, and {remote} "
-        "would rate that. Replace it with a phrase for the property that the raters rated."
+        f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, so {remote} "
+        "would rate this placeholder. Replace it with a phrase for the property that the raters "
+        "rated."
     )
 
 
@@ -453,7 +457,9 @@ def check_strategies(
             task.require_options(spec.name)
     in_order = [spec.strategy for spec in specs if spec.asking.keeps_order]
     if prompts.orders and in_order:
-        raise JudgeError(f"{min(in_order)} is for one order of the options. Drop --shuffle-options")
+        raise JudgeError(
+            f"{min(in_order)} needs a fixed order of the options. Drop --shuffle-options"
+        )
     for spec in (job.judge.spec for job in jobs if not job.elicitations):
         raise JudgeError(
             f"{spec.name} asks about options one by one. Add --elicitation response_set"

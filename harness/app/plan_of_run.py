@@ -149,7 +149,9 @@ def plan_confirmation(
     """
     manifest = folder.manifest
     if manifest.config.holdout is None or manifest.config.confirms:
-        raise RunError(f"{folder.path}: has no held-out items. Start a run with --holdout 0.3.")
+        raise RunError(
+            f"{folder.path}: this run has no held-out items. Start a run with --holdout 0.3."
+        )
     asked = [_asked_judge(folder, name) for name in (judge, compared_with) if name]
     if (folder.path / CONFIRMATION / "manifest.json").exists():
         begun = RunFolder.open(folder.path / CONFIRMATION)

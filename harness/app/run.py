@@ -394,8 +394,9 @@ def validate_run(
         return finish(folder, new_ledger=new_ledger)
     if new_ledger:
         raise RunError(
-            f"{folder.path}: nothing is written if choices differ from the run's or metrics.json "
-            "has a different version, so no ledger can be started. Drop --new-ledger."
+            f"{folder.path}: nothing is written if your options differ from the run's or "
+            "metrics.json has a different version, so this command can't start a new ledger. "
+            "Drop --new-ledger."
         )
     return validate(source_of(folder).with_settings(**chosen))
 
@@ -471,4 +472,4 @@ def how_to_resume(
             f"--max-cost {max_cost:g} is reached.{_possibly_spent(assumed_usd)} Raise it and "
             f"resume: {command} --max-cost {2 * max_cost or 1:g}"
         )
-    return f"some requests could not be sent. Resume with: {command}"
+    return f"some requests couldn't be sent. Resume with: {command}"

@@ -145,7 +145,7 @@ def _rate(task: Task, name: str, page: PageOptions, seed: int) -> None:
         echo(f"{task.name}: {session.n_complete} of {session.n_items} items are rated by {rater}.")
         if n_damaged := log.logged.n_damaged:
             echo(
-                f"{log.path}: {n_damaged} damaged lines are set aside. You'll see their "
+                f"{log.path}: damaged lines were set aside: {n_damaged}. You'll see their "
                 "questions again."
             )
 
@@ -186,9 +186,11 @@ def merge_summary(done: str, merged: Merged, *, keep_outdated: bool = True) -> s
     n_new = sum(merged.n_ratings.values())
     lines = [f"{done} {merged.path}: {n_new} ratings{f' ({counts})' if counts else ''}."]
     if merged.n_present:
-        lines.append(f"In the task already: {merged.n_present}.")
+        lines.append(f"Ratings that were already in the task: {merged.n_present}.")
     if merged.n_foreign:
-        lines.append(f"Left out: {merged.n_foreign} ratings of items that the task no longer has.")
+        lines.append(
+            f"Left out: {merged.n_foreign} ratings of items that are no longer in the task."
+        )
     if merged.outdated:
         shown = ", ".join(merged.outdated[:MOST_SHOWN])
         more = f" and {len(merged.outdated) - MOST_SHOWN} more" * (
@@ -202,11 +204,11 @@ def merge_summary(done: str, merged: Merged, *, keep_outdated: bool = True) -> s
         )
     if merged.skips:
         items = {(row["item"], row["rater"]) for row in merged.skips}
-        lines.append(f"Skipped: {len(items)}, listed in skipped.csv of the task once merged.")
+        lines.append(f"Skipped: {len(items)}. The task's skipped.csv lists them after a merge.")
     if merged.n_flagged or merged.n_comments:
         lines.append(f"Items flagged: {merged.n_flagged}. Comments: {merged.n_comments}.")
     if merged.n_damaged:
-        lines.append(f"Left out, damaged lines: {merged.n_damaged}.")
+        lines.append(f"Damaged lines, which were left out: {merged.n_damaged}.")
     if len(merged.versions) > 1:
         versions = ", ".join(merged.versions)
         lines.append(f"The instructions changed while people rated. Versions: {versions}.")

@@ -60,7 +60,7 @@ class ClearedReplies(TaskOption):
     )
     older_than: str | None = option(
         None,
-        "Only replies received longer ago, such as 30d, 12h or 4w.",
+        "Only replies older than this, such as 30d, 12h or 4w.",
         metavar="AGE",
     )
 
@@ -122,7 +122,9 @@ def seconds_of(age: str) -> float:
     """
     found = AGE.fullmatch(age.strip().lower())
     if not found:
-        raise OptionError("older_than", "not an age", "Pass one such as 30d, 12h or 4w", found=age)
+        raise OptionError(
+            "older_than", "not an age", "Pass an age such as 30d, 12h or 4w", found=age
+        )
     return float(found[1]) * SECONDS[found[2][:1]]
 
 

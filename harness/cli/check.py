@@ -36,7 +36,7 @@ class CheckSubject(CheckedItems):
 
     of_run: str | None = option(
         None,
-        "Check a judge of this run on its items, and keep the card for its report.",
+        "Check a judge of this run on the run's items, and keep the card for its report.",
         flag="--run",
         metavar="RUN",
     )
@@ -87,7 +87,7 @@ def check(
         loaded = load_task(task or CHECKED_TASK, unrated=True)
         plans, out = plans_of_judge(judge, loaded, items, limit, server), place.out or default_out()
     elif task is not None:
-        raise typer.BadParameter("--run uses the run's own items. Leave TASK or --run out")
+        raise typer.BadParameter("--run uses the run's own items. Leave out TASK or --run")
     else:
         folder = find_run(place.out, items.of_run)
         plans, out = plans_in_run(folder, judge, items, limit, server), folder.path

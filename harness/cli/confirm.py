@@ -47,7 +47,9 @@ def confirm() -> None:
 class ConfirmedJudge(JudgeName):
     """The judge to confirm."""
 
-    judge: str = option(..., "The judge to confirm. You can confirm only one.", flag="--judge -j")
+    judge: str = option(
+        ..., "The judge to confirm. You can confirm only one judge.", flag="--judge -j"
+    )
 
 
 class ConfirmedVerdicts(VerdictFile, TaskOption, ConfirmedJudge):

@@ -224,7 +224,9 @@ def drop(
     folder = options.task_folder(made.new_name)
     check_new(folder)
     if not (wanted.items_out or wanted.raters_out or wanted.finding):
-        raise typer.BadParameter("nothing to leave out. Pass --items, --raters or --finding")
+        raise typer.BadParameter(
+            "you didn't say what to leave out. Pass --items, --raters or --finding"
+        )
     loaded = load_task(task)
     items, raters = list(wanted.items_out or ()), list(wanted.raters_out or ())
     if wanted.finding:
@@ -292,7 +294,10 @@ def sample(task: options.TaskName, *, wanted: SampleOptions, seed: Seed, printin
         return
     show([{"stratum": s.name, "items": s.n_items, "sampled": s.n_sampled} for s in drawn.strata])
     if drawn.n_outside:
-        echo(f"{drawn.n_outside} items belong to no stratum, so the weights don't represent them.")
+        echo(
+            f"{drawn.n_outside} items don't belong to any stratum, so the weights don't "
+            "represent them."
+        )
     for path, part in written.items():
         echo(f"Wrote {path}: {len(part.probabilities)} items.")
 
@@ -342,7 +347,7 @@ def export(
         if project.per_item and not project.team:
             raise typer.BadParameter("it goes with --raters", param_hint="--per-item")
         if project.team_queue and project.team:
-            raise typer.BadParameter("pass --queue or --raters, not both")
+            raise typer.BadParameter("pass --queue or --raters, but not both")
         loaded = load_task(task, unrated=True)
         export_project(
             loaded, file, project, project.tool, seed=project.seed, as_json=printing.as_json

@@ -21,7 +21,7 @@ class GateOptions(Options):
     require: Repeated = option(
         ...,
         "Requirement, such as decision=use or 'cohen_kappa(h/h)>0.6:lower' (the lower end of "
-        "the interval). Repeat it for more.",
+        "the interval). Repeatable.",
     )
     junit: Path | None = option(None, "Write the results as JUnit XML.")
     summary: Path | None = option(None, "Append the results to this file, as Markdown.")

@@ -330,7 +330,7 @@ def _summarize_all(made: Sequence[tuple[ImportPlan, ImportSummary]]) -> list[str
     lines += [f"Wrote {more} more tasks."] if more > 0 else []
     plan, summary = made[0]
     if not plan.rated.property:
-        lines.append("Describe what was rated under 'property' in the task.yaml of each.")
+        lines.append("In each task.yaml, write what was rated under 'property'.")
     return [*lines, *_next_commands(plan, summary)]
 
 
@@ -403,7 +403,7 @@ def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: 
     notes = [*dict.fromkeys(note for plan in plans for note in plan.notes)]
     lines += [_wrapped("note: ", note) for note in notes[:MOST_NOTES]]
     if more := len(notes) - MOST_NOTES if len(notes) > MOST_NOTES else 0:
-        lines.append(f"note: {more} more with --json")
+        lines.append(f"note: {more} more notes, with --json")
     lines += [_wrapped("unclear: ", question) for question in questions_of(plans) if unclear]
     return "\n".join([heading, "", *lines])
 
@@ -468,13 +468,13 @@ def _summarize(plan: ImportPlan, summary: ImportSummary) -> list[str]:
         lines.append(
             _wrapped(
                 "",
-                f"{pairs} with a choice outside the rater's own set: kept as two ratings, and left "
-                "out of F and beta (choice_outside_endorsed_set).",
+                f"{pairs} with a choice outside the rater's own set. They're kept as two ratings "
+                "and left out of F and beta (choice_outside_endorsed_set).",
             )
         )
     lines += _blank_lines(summary)
     if not plan.rated.property:
-        lines.append(f"Describe what was rated under 'property' in {summary.folder}/task.yaml.")
+        lines.append(f"In {summary.folder}/task.yaml, write what was rated under 'property'.")
     if summary.has_sets and len(plan.answers.labels) > MAX_POWERSET_OPTIONS:
         lines.append(_set_line(plan, summary))
     return [*lines, *_next_commands(plan, summary)]
@@ -489,7 +489,10 @@ def _blank_lines(summary: ImportSummary) -> list[str]:
         lines.append(f"{n} item{'s' * (n != 1)} without a text: {items}. {leaves}.")
     if n := summary.n_part_blank:
         have = "1 item has" if n == 1 else f"{n} items have"
-        lines.append(f"{have} a blank text next to another one. Judges see it as an empty answer.")
+        lines.append(
+            f"{have} one blank text and one with content. Judges see the blank text as an empty "
+            "answer."
+        )
     return [_wrapped("", line) for line in lines]
 
 
@@ -509,13 +512,13 @@ def _set_line(plan: ImportPlan, summary: ImportSummary) -> str:
     file, n_options = f"{summary.folder}/task.yaml", len(plan.answers.labels)
     if listed := plan.answers.listed_sets(summary.sets):
         text = (
-            f"With {n_options} options, a task lists its response sets: 'response_sets' in {file} "
-            f"has {len(listed)}: those in the table, and each option by itself. Add other "
+            f"With {n_options} options, a task must list its response sets: 'response_sets' in "
+            f"{file} has {len(listed)}: those in the table, and each option by itself. Add other "
             "reasonable sets."
         )
     else:
         text = (
-            f"Before you use it, list the admissible sets under 'response_sets' in {file}: the "
-            f"table has more of {n_options} options than can be listed."
+            f"Before you use the task, list the admissible sets under 'response_sets' in {file}: "
+            f"the table has more sets of {n_options} options than can be listed."
         )
     return _wrapped("", text)

@@ -78,7 +78,7 @@ def check_without_table(ctx: typer.Context) -> None:
     """Refuse options that describe a table if there is no table."""
     for option in ctx.args:
         raise typer.BadParameter(
-            f"{option} needs --from FILE, a table. Leave it out to write the example"
+            f"{option} needs --from FILE, a table. To write the example, leave out {option}"
         )
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harness.stats.planning.planted import PlantedJudge, PlantedRaters
     from harness.stats.planning.sample_size import AgreementMoments
 
-NOT_NAMED = "assumed judges have no names. Leave the names out or pass verdicts"
+NOT_NAMED = "assumed judges have no names. Leave out the names, or pass verdicts"
 app = typer.Typer(cls=options.Group, rich_markup_mode=None)
 
 
@@ -165,12 +165,15 @@ def annotators(
         )
         eps, origin = tested.eps, f"{len(source.items)} items"
         if any(item.group for item in source.items):
-            origin += ", drawn as if they were independent although they come in groups"
+            origin += ", drawn as if they were independent, although they belong to groups"
     _write_chart(output.chart, lambda: annotator_chart(results, name, eps))
     if output.as_json:
         echo_json([asdict(row) for row in results])
         return
-    echo(f"Annotator test of {name} at eps {eps:g}, {draws} draws of raters and items ({origin}):")
+    echo(
+        f"Annotator test of {name} at eps {eps:g}, {draws} random draws of raters and items "
+        f"({origin}):"
+    )
     _show_power(results, _prices(prices))
     echo(_verdict(results, design.power))
 
@@ -190,7 +193,8 @@ def _planted_raters(basis: Basis) -> PlantedRaters | None:
         return None
     if basis.assumed_agreement is None or (task is None) == (raters is None):
         raise typer.BadParameter(
-            "name --task and --verdicts, or assume --agreement, with --task or --rater-agreement"
+            "pass --task and --verdicts, or assume --agreement with either --task or "
+            "--rater-agreement"
         )
     from harness.curation.collecting.collection_plan import planted_raters_of
     from harness.stats.planning.planted import PlantedRaters
@@ -269,7 +273,7 @@ def _chosen(source: Source, names: Sequence[str] | None, n_judges: int) -> list[
     if len(chosen) != n_judges or not set(chosen) <= set(available):
         wanted, hint = ("one judge", "--judge") if n_judges == 1 else ("two judges", "--judges")
         raise typer.BadParameter(
-            f"name {wanted} of the verdicts ({', '.join(available)})", param_hint=hint
+            f"name {wanted} from the verdicts ({', '.join(available)})", param_hint=hint
         )
     return chosen
 
@@ -343,13 +347,13 @@ def _verdict(results: Sequence[AnnotatorPower], power: float) -> str:
     enough = [row for row in results if row.use_interval and row.use_interval.low >= power]
     if not enough:
         return (
-            f"No size is shown to have it recommended in {power:.0%} of studies (lower end of the "
-            "interval)."
+            "None of these numbers of raters and items is shown to get the judge recommended in "
+            f"{power:.0%} of studies (lower end of the interval)."
         )
     least = min(enough, key=lambda row: (row.n_ratings, row.n_items))
     return (
-        f"Fewest ratings with which it's recommended in {power:.0%} (lower end of the interval): "
-        f"{least.n_raters} raters, {least.n_items} items."
+        f"Fewest ratings with which the judge is recommended in {power:.0%} of studies (lower "
+        f"end of the interval): {least.n_raters} raters, {least.n_items} items."
     )
 
 

@@ -68,9 +68,9 @@ DESCRIPTIONS = {
     ),
 }
 CONTROLS = (
-    "Judges rate each item as it is, with each change, and with harmless ones (control), which "
-    "give the baseline flip rate. The run folder has all rates in probe.json. Judges aren't "
-    "ranked on changed items."
+    "Judges rate each item unchanged, with each change, and with harmless changes (control), "
+    "which show the baseline flip rate. All rates are in probe.json in the run folder. Judges "
+    "aren't ranked on changed items."
 )
 EXAMPLES = """Examples:
   harness lab probe {name} --task {task}
@@ -213,7 +213,7 @@ class PreferenceOptions(Options):
 
     own: tuple[str, ...] = option(
         ...,
-        "Each judge's own system, as JUDGE=SYSTEM, comma-separated.",
+        "The system that each judge is based on, as JUDGE=SYSTEM, comma-separated.",
     )
     author: str | None = option(None, "Field that names the system that wrote an item's text.")
 

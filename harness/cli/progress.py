@@ -127,7 +127,10 @@ class _Tally:
 
 def _of_all(progress: SharedProgress) -> str:
     """Summarise the progress of all of a run's processes."""
-    return f"{ALL}: {progress.n_processes} asking, {progress.n_replies} replies in the store"
+    return (
+        f"{ALL}: {progress.n_processes} processes running, {progress.n_replies} replies in the "
+        "store"
+    )
 
 
 def _sum(total: float | None, cost: float | None) -> float | None:

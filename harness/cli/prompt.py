@@ -34,7 +34,7 @@ class PromptOptions(JudgeName):
     judge: str = option(..., "Alias or litellm model.", flag="--judge -j")
     item: str = option(..., "Id of an item.")
     prompt_form: Elicitation = option("forced_choice", "How to ask.", flag="--elicitation")
-    sample: int = option(0, "Number of the sample, which orders shuffled options.", ge=0)
+    sample: int = option(0, "Number of the sample, which sets the order of shuffled options.", ge=0)
 
 
 class PromptSettings(PromptFiles, Seed, Items, Shuffling):

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 15  # rows that are printed without --details
 EVIDENCE = {
-    "consistency": "In simulations this beats random picking once each item has one answer.",
-    "annotator-test": "In simulations the standard error of the difference between judge and "
-    "rater is 10 to 14 % smaller than with random picking.",
-    "pairs": "Two pairs on the same items show how response sets spread between items: "
-    "--humans modelled uses them from 30 items on.",
+    "consistency": "In simulations, this order beats random picking once each item has one answer.",
+    "annotator-test": (
+        "In simulations, the standard error of the difference between judge and rater is 10 to "
+        "14 % smaller with this order than with random picking."
+    ),
+    "pairs": (
+        "A second pair on an item shows how response sets vary between items. With at least 30 "
+        "such items, --humans modelled uses the pairs."
+    ),
 }
 
 
@@ -76,7 +80,7 @@ def next_ratings(task: options.TaskName, *, wanted: NextOptions, printing: JsonO
         )
         notes = [EVIDENCE[quantity]]
     names = ", ".join(f"{rater} ({TITLES[kind]})" for rater, kind in suspected.items())
-    notes += [f"Not offered, because the audit flags them: {names}."] if names else []
+    notes += [f"Not listed, because the audit flags these raters: {names}."] if names else []
     if printing.as_json:
         echo_json([asdict(row) for row in queue])
     elif file is None:
@@ -84,13 +88,19 @@ def next_ratings(task: options.TaskName, *, wanted: NextOptions, printing: JsonO
         shown = rows if printing.details else rows[:MAX_ROWS]
         show(shown, empty=f"No other rating is expected to help {quantity}.")
         if n_more := len(rows) - len(shown):
-            notes.insert(0, f"{n_more} more: print them with --details, or write --queue FILE.")
+            notes.insert(
+                0,
+                (
+                    f"{n_more} more ratings: print them with --details, or write all with --queue "
+                    "FILE."
+                ),
+            )
         echo("\n".join(["", *map(paragraph, notes)]) if queue else "")
     if file is not None:
         write(file, queue_csv(queue))
     if file is not None and not printing.as_json:
         n_pairs = sum(row.elicitation == "paired" for row in queue)
-        echo(f"Wrote {file}: {len(queue)} ratings, {n_pairs} of them pairs.")
+        echo(f"Wrote {file}: {len(queue)} ratings, including {n_pairs} pairs.")
         echo("\n".join(map(paragraph, notes)))
 
 
@@ -122,7 +132,7 @@ def draw(task: options.TaskName, *, drawing: DrawOptions, printing: Json) -> Non
     of_run = load_task(str(folder.path / "task")).name
     if of_run != rated.name:
         raise TaskError(
-            f"{folder.path}: a run on {of_run}, not on {rated.name}",
+            f"{folder.path}: this run is on {of_run}, not on {rated.name}",
             "Pass a different run with --run",
         )
     rng = np.random.default_rng(drawing.seed)
@@ -141,12 +151,10 @@ def draw(task: options.TaskName, *, drawing: DrawOptions, printing: Json) -> Non
     )
     echo(
         f"Wrote {target}: {len(drawn.items)} of {drawn.n_items:,} items, each drawn with a "
-        f"probability of {least:.2%} to {most:.2%}.\n"
-        "Next:\n"
-        f"  harness annotate {folder_name} --rater NAME{asked}  # NAME: the rater's name\n"
-        f"  harness annotate merge {folder_name}\n"
-        f"  harness run --task {folder_name} --judges {quote(judge)}{there}\n"
-        f"  harness estimate --judge {quote(judge)} --items {items}{there}"
+        f"probability between {least:.2%} and {most:.2%}.\nNext:\n  harness annotate "
+        f"{folder_name} --rater NAME{asked}  # NAME: the rater's name\n  harness annotate merge "
+        f"{folder_name}\n  harness run --task {folder_name} --judges {quote(judge)}{there}\n  "
+        f"harness estimate --judge {quote(judge)} --items {items}{there}"
     )
 
 

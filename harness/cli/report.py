@@ -25,7 +25,7 @@ class ReportOptions(RaterNames, Page):
     """Files to write with a report, and whether to open it."""
 
     page: Path | None = option(
-        None, "With {task}: file of the report. Default: <task>-report.html."
+        None, "With {task}: file to write the report to. Default: <task>-report.html."
     )
     open_page: bool = option(False, "Open the report in a browser.", flag="--open")
     charts: Path | None = option(None, "Write each chart into this folder, as SVG and PNG.")
@@ -44,9 +44,9 @@ class ReportOptions(RaterNames, Page):
         given = self.model_fields_set
         if self.listing:
             given = given | subject.model_fields_set - {"out"}
-            leave_out(given - {"listing"}, "{listing} lists all runs, and writes nothing")
+            leave_out(given - {"listing"}, "{listing} lists all runs and writes nothing")
             if run is not None:
-                raise OptionError("listing", "it lists all runs", "Leave RUN out")
+                raise OptionError("listing", "it lists all runs", "Leave out RUN")
         elif subject.task is None:
             leave_out(given & {"page"}, "the report of a run is in its folder")
             leave_out(given & {"charts"} if other else (), "two runs are compared without charts")

@@ -58,5 +58,5 @@ def resume(
     if handling.fail_unless:
         raise typer.BadParameter("a probe has no recommendation", param_hint="--fail-unless")
     if place.store is not None or place.executor != "local":
-        raise typer.BadParameter("a probe can't use --store or --executor. Leave them out")
+        raise typer.BadParameter("a probe can't use --store or --executor. Leave out both")
     run_probe(plan, place, handling)

@@ -41,7 +41,9 @@ RunOrBaseline = Annotated[
         show_default=False,
     ),
 ]
-LookNumber = Annotated[int, typer.Argument(metavar="ROUND", min=1, help="Number of the round.")]
+LookNumber = Annotated[
+    int, typer.Argument(metavar="ROUND", min=1, help="Number of the round to accept.")
+]
 COLOURS = {  # of verdicts
     "worse": "red",
     "changed": "red",
@@ -338,8 +340,8 @@ class ExportedBaseline(MovedTask, Anchor, ItemText):
     )
     keep_replies: bool = option(
         False,
-        "Write the texts of replies too, here and in each round. Rounds then print some of them, "
-        "also into the logs of a CI system.",
+        "Write the texts of replies too, here and in each round. Rounds then print some of "
+        "these texts, also into CI logs.",
     )
 
 

@@ -159,7 +159,7 @@ def cost_text(cost_usd: float, assumed_usd: float, unknown: Sequence[str]) -> st
     cost = dollars(cost_usd)
     if assumed_usd:
         most = dollars(cost_usd + assumed_usd)
-        cost += f", at most {most} with calls whose price is unknown"
+        cost += f", or at most {most} including calls whose price is unknown"
     if unknown:
         cost += f", not counting {', '.join(unknown)} (unknown price)"
     return f"cost: {cost}"

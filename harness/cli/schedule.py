@@ -36,7 +36,7 @@ class ScheduleOptions(Every):
     """The scheduler, and the time between rounds."""
 
     every: Period = option(USUAL, "Time between rounds.")
-    emit: Target = option(..., "Scheduler to write for.")
+    emit: Target = option(..., "Scheduler to write files for.")
 
 
 class ScheduledTask(TaskOption):
@@ -50,7 +50,7 @@ class ScheduledJudges(Judges):
 
     judges: Names = option(
         None,
-        "Watch these judges, comma-separated, or all. Default: the one in use.",
+        "Judges to watch, comma-separated, or all. Default: the judge in use.",
         flag="--judges -j",
     )
 

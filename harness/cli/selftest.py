@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def selftest(
     task: Annotated[
         str | None,
-        typer.Argument(help="Task whose design is simulated. Default: the design in the options."),
+        typer.Argument(help="Task whose design is simulated. Default: a design from the options."),
     ] = None,
     *,
     tested: TestedVerdicts,

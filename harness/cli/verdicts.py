@@ -87,7 +87,7 @@ def _summarize(summary: VerdictSummary, output: Path, task: str, n_items: int) -
         lines.append(f"  {judge}: {len(counts.items)} of {n_items} items: {', '.join(outcomes)}")
     if summary.left_out:
         sources = ", ".join(f"{source} ({n})" for source, n in summary.left_out.items())
-        lines.append(f"Left out: {sources}. Use --map to choose what to read.")
+        lines.append(f"Left out: {sources}. To choose what is read, pass --map.")
     if summary.rejected:
         lines.append(f"Unmatched: {len(summary.rejected)}, listed in {summary.rejected_file}:")
         lines += [f"  {r.file}: line {r.line}: {r.reason}" for r in summary.rejected[:N_LISTED]]

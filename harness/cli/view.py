@@ -39,7 +39,7 @@ def view(*, place: Out, wanted: ViewOptions) -> None:
     from harness.runs.run_folder import default_out
 
     def announce(address: str) -> None:
-        echo(f"Open {address}\nCtrl-C ends it.")
+        echo(f"Open {address}\nPress Ctrl-C to stop.")
         if wanted.open_view:
             typer.launch(address)
 

@@ -21,7 +21,7 @@ class CardOptions(Options):
     """Location for a data card."""
 
     card_folder: Path | None = option(
-        None, "Folder to write into. Default: the task's own.", flag="--to"
+        None, "Folder to write to. Default: the task's own.", flag="--to"
     )
 
 
@@ -29,12 +29,12 @@ class DownloadOptions(Options):
     """Part of a hub data set to write, and its location."""
 
     revision: str | None = option(
-        None, "Commit of the data set: 40 hexadecimal digits. The recipe's if it has one."
+        None, "Commit of the data set: 40 hexadecimal digits. Default: the recipe's commit."
     )
     configuration: str | None = option(None, "Configuration of the data set, if it has several.")
-    split: str | None = option(None, "The split to write: train, or the recipe's.")
+    split: str | None = option(None, "The split to write. Default: the recipe's, or train.")
     parquet_file: Path | None = option(
-        None, "File to write; NAME-SPLIT.parquet by default.", flag="--output"
+        None, "File to write. Default: NAME-SPLIT.parquet.", flag="--output"
     )
 
 
@@ -42,7 +42,7 @@ class KeptVerdicts(VerdictFile):
     """Verdicts of judges on a task."""
 
     verdicts: Path | None = option(
-        None, "Verdicts of judges, a file or a run folder; by default verdicts.csv of the task."
+        None, "The judges' verdicts, as a file or run folder. Default: the task's verdicts.csv."
     )
 
 
@@ -50,7 +50,7 @@ class FindingOptions(VerdictFile, Seed):
     """A finding of the audit, and the verdicts behind it."""
 
     finding: str | None = option(
-        None, "Items and raters in a finding of `harness curate audit`, by its kind."
+        None, "Leave out items and raters of this kind of `harness curate audit` finding."
     )
     verdicts: Path | None = option(
         None, "With {finding}: the judges' verdicts, if the audit used any."
@@ -87,7 +87,7 @@ class DropOptions(FindingOptions):
 class Budget(Options):
     """Number of answers to collect."""
 
-    budget: int = option(..., "Answers to collect; a pair is two.", ge=1)
+    budget: int = option(..., "Number of answers to collect. A pair counts as two.", ge=1)
 
 
 class NextOptions(Tau, Budget, FindingOptions):
@@ -110,7 +110,7 @@ class NextOptions(Tau, Budget, FindingOptions):
             leave_out(self.model_fields_set & {"verdicts"}, "it goes with {finding}")
         else:
             by_worth = self.model_fields_set & {"quantity", "slice_of", "tau"}
-            leave_out(by_worth, "the items are those of the {finding}, in its order")
+            leave_out(by_worth, "{finding} already sets the items and their order")
         return self
 
 
@@ -121,7 +121,7 @@ class DrawOptions(Seed, Out, NewTask, Budget, JudgeName):
     judge: str = option(..., "The judge of the estimate.", flag="--judge -j")
     unrated_items: Path = option(..., "The items without ratings.", flag="--items")
     estimating_run: str | None = option(
-        None, "The run, by name or path; the newest by default.", flag="--run"
+        None, "The run, by name or path. Default: the newest run.", flag="--run"
     )
 
 
@@ -143,11 +143,11 @@ class SampleOptions(NewTask):
     )
     levels: Annotated[tuple[int, ...], BeforeValidator(_levels)] = option(
         (10, 20, 30, 40, 50),  # Guerdan et al. 2025, appendix E
-        "With disagreement: percentages of positive choices, in steps of ten.",
+        "With disagreement: percentages of positive choices, in steps of ten, such as 10,20.",
     )
     calibration_share: float | None = option(
         None,
-        "Write two tasks by group; this share of groups for calibration.",
+        "Split the groups into two tasks, with this share of groups for calibration.",
         flag="--split",
         ge=0,
         le=1,
@@ -165,8 +165,8 @@ class TeamOptions(VerdictFile, Seed):
 
     verdicts: Path | None = option(
         None,
-        "With {tool} langfuse or mlflow: the verdicts to write, such as those of a run; by default "
-        "verdicts.csv of the task.",
+        "With {tool} langfuse or mlflow: the verdicts to write, such as a run's. Default: the "
+        "task's verdicts.csv.",
     )
     tool: Literal["label-studio", "argilla", "langfuse", "mlflow"] | None = option(
         None,
@@ -185,7 +185,7 @@ class TeamOptions(VerdictFile, Seed):
         None, "With {tool}: raters among whom the items are divided.", flag="--raters"
     )
     per_item: int | None = option(
-        None, "With {team}: raters of each item; Default: all of them.", ge=1
+        None, "With {team}: number of raters per item. Default: all raters.", ge=1
     )
 
     @model_validator(mode="after")
@@ -202,21 +202,21 @@ class VerdictImport(TaskOption):
     task: str = option(..., "Name of a task, or path of a task folder.", flag="--task -t")
     judge_names: Repeated = option(
         (),
-        "A column, scorer, provider or model, and the judge's name. Repeat for others.",
+        "A column, scorer, provider or model, and the judge's name. Repeatable.",
         flag="--map",
         metavar="SOURCE[=JUDGE]",
     )
     item_id: str = option(
         "",
-        "Column or variable that names the item; of a batch, the pattern of custom_id, such as "
+        "Column or variable that names the item. For a batch: the pattern of custom_id, such as "
         "rate-{{item}}.",
         flag="--id",
     )
     values: Repeated = option(
-        (), "A value, and the option that it stands for.", flag="--rename", metavar="VALUE=OPTION"
+        (), "A value, and the option that it means.", flag="--rename", metavar="VALUE=OPTION"
     )
     value_kind: AnswerKind = option(
-        "forced_choice", "What the values are, if the file doesn't say.", flag="--elicitation"
+        "forced_choice", "Kind of values, if the file doesn't say.", flag="--elicitation"
     )
     verdict_file: Path = option(
         Path("verdicts.jsonl"), "File to write: jsonl or csv.", flag="--output -o"

@@ -124,12 +124,12 @@ def check_trusting(trusting: Trusting, answers: AnswerKind, *, votes: bool, weig
     if answers != "forced_choice":
         problem = "this estimate uses response sets, and only single answers can be accepted"
         raise OptionError(
-            "max_error", problem, "Leave {max_error} out, or validate with {ranks_by} forced_choice"
+            "max_error", problem, "Leave out {max_error}, or validate with {ranks_by} forced_choice"
         )
     if weighted:
         problem = "there's no error bound for items weighted by strata"
-        raise OptionError("max_error", problem, "Leave {max_error} or {strata} out")
+        raise OptionError("max_error", problem, "Leave out {max_error} or {strata}")
     if votes:
         problem = "the judge's verdicts are votes, and an estimate requests one reply per item"
-        raise OptionError("max_error", problem, "Leave {max_error} out")
+        raise OptionError("max_error", problem, "Leave out {max_error}")
     return True

@@ -84,11 +84,11 @@ def check_order(labelled: Labelled, *, grouped: bool) -> None:
         return
     which = "unlabelled" if labelled.independent else "rated"
     is_drawn = which == "rated" and labelled.weights is not None
-    how = "were drawn with probabilities" if is_drawn else "come in groups"
+    how = "were drawn with unequal probabilities" if is_drawn else "come in groups"
     raise OptionError(
         "until_width",
         f"the {which} items {how}, and there's no valid sequence of intervals for them",
-        "Leave {until_width} out",
+        "Leave out {until_width}",
     )
 
 

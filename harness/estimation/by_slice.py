@@ -80,7 +80,7 @@ def field_to_slice(name: str, task: Task, rated: Sequence[Item]) -> SlicedField:
     Raises
     ------
     OptionError
-        If rated items have no such field, or it doesn't tell them apart.
+        If rated items have no field with this name, or it doesn't tell them apart.
     """
     fields = {field.name: field for field in sliced_fields(task, rated)}
     if name in fields:
@@ -88,8 +88,8 @@ def field_to_slice(name: str, task: Task, rated: Sequence[Item]) -> SlicedField:
     if name in field_names(task, rated):
         problem = "fewer than two values have 10 rated items each"
         raise OptionError("by", problem, "Use a field with fewer values", found=name)
-    advice = use_one_of(name, fields, none="Leave {by} out")
-    raise OptionError("by", "rated items have no such field", advice, found=name)
+    advice = use_one_of(name, fields, none="Leave out {by}")
+    raise OptionError("by", "rated items have no field with this name", advice, found=name)
 
 
 def rows_by_value(field: SlicedField, task: Task, items: Sequence[Item]) -> Mapping[int, list[int]]:

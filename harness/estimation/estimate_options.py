@@ -48,15 +48,15 @@ class EstimateOptions(Options):
     )
     against: Path | None = option(
         None,
-        "Outputs of a second system: a file like {items}. The same ids are the same prompts. "
-        "Shows the difference between the systems, which the files are named after, unless the "
-        "field {by} names them (default: system).",
+        "Outputs of a second system: a file like {items}, with the same ids for the same "
+        "prompts. Shows the difference between the systems. The files' names are the systems' "
+        "names, unless the field {by} has them (default: system).",
         metavar="FILE",
     )
     n_labels: float | None = option(
         None,
-        "Also print how many rated items give an interval of this width with a chance of 80%. With "
-        "{by}, the interval of each difference.",
+        "Also print how many rated items give an interval of this width with a chance of 80%. "
+        "With {by}, this applies to the interval of each difference.",
         metavar="WIDTH",
         gt=0,
     )
@@ -64,7 +64,7 @@ class EstimateOptions(Options):
     until_width: float | None = option(
         None,
         "Print an interval that stays valid however often you look while items are rated, and "
-        "whether it is this narrow. Items must be rated in random order.",
+        "say whether it is this narrow. Items must be rated in random order.",
         metavar="WIDTH",
         gt=0,
     )
@@ -80,25 +80,25 @@ class EstimateOptions(Options):
         if self.until_width is None and self.ratings_per_item is not None:
             raise OptionError("ratings_per_item", "it goes with {until_width}", "Add that option")
         if self.paired_beta and self.beta_range is not None:
-            raise OptionError("paired_beta", "beta is estimated or given", "Leave {beta_range} out")
+            raise OptionError("paired_beta", "beta is estimated or given", "Leave out {beta_range}")
         if self.strata is not None:
             for name, what in (("until_width", "sequence"), ("paired_beta", "interval of beta")):
                 if getattr(self, name):
                     problem = f"there's no valid {what} for items weighted by strata"
-                    raise OptionError(name, problem, f"Leave {{{name}}} or {{strata}} out")
+                    raise OptionError(name, problem, f"Leave out {{{name}}} or {{strata}}")
         for name in ("paired_beta", "beta_range"):
             for other, what in (("until_width", "sequence"), ("n_labels", "plan")):
                 if getattr(self, other) is not None and getattr(self, name):
                     problem = f"there's no {what} for a share that depends on beta"
-                    raise OptionError(other, problem, f"Leave {{{name}}} out")
+                    raise OptionError(other, problem, f"Leave out {{{name}}}")
         return self
 
     @model_validator(mode="after")
     def _by_slice(self) -> Self:
         for name in ("strata", "until_width"):
             if (self.by or self.against) is not None and getattr(self, name) is not None:
-                problem = "there's no valid interval by slice with it"
-                raise OptionError(name, problem, f"Leave {{{name}}} or {{by}} out")
+                problem = "there's no valid interval by slice with this option"
+                raise OptionError(name, problem, f"Leave out {{{name}}} or {{by}}")
         return self
 
     @property

@@ -61,7 +61,10 @@ def _lines(result: Estimation) -> Iterator[str]:
     yield _population(result)
     if result.paired_beta is not None:
         beta, n_pairs = result.paired_beta.value, result.paired_beta.n_pairs
-        yield f"beta is {beta:.2f}, from {n_pairs} rater pairs of a negative choice and a set."
+        yield (
+            f"beta is {beta:.2f}, from {n_pairs} pairs in which a rater gave a negative choice "
+            "and a set."
+        )
     elif result.beta_range is None:
         yield ""
         yield from _table(result, mean)
@@ -151,7 +154,11 @@ def _population(result: Estimation) -> str:
     rated = " and the rated ones" if not result.is_drawn else ""
     if result.strata is not None:
         rated = f", and the rated ones of each {result.strata.field},"
-    samples = "must be random samples of it" if rated else "must be a random sample of it"
+    samples = (
+        "must be random samples of that population"
+        if rated
+        else "must be a random sample of that population"
+    )
     return (
         "The interval is for a population, not only these items: the "
         f"{result.n_unlabelled:,} unlabelled items{grouped}{rated} {samples}."
@@ -245,7 +252,10 @@ def _by_slice(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
         return
     n_others = result.n_unlabelled - sum(row.n_unlabelled for row in by_slice.slices)
     if n_others:
-        yield f"{n_others:,} unlabelled items have a rare value, a new one or none."
+        yield (
+            f"{n_others:,} unlabelled items have a rare value, a value without rated items, or "
+            "none."
+        )
     if by_slice.differences:
         yield ""
         yield from _differences(by_slice, result)
@@ -258,7 +268,10 @@ def _compared(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
         yield from _differences(by_slice, result)
     if by_slice.n_too_few:
         pairs = counted([by_slice.n_too_few], "pair")
-        yield f"NA for {pairs} of systems: fewer than ten rated comparisons, or no unlabelled ones."
+        yield (
+            f"NA for {pairs} of systems: fewer than ten rated comparisons, or no unlabelled "
+            "comparisons."
+        )
 
 
 def _differences(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
@@ -292,7 +305,7 @@ def _differences(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]
         names = listed([visible(name) for name in by_slice.same_family])
         yield (
             f"{result.judge} is from the same model family as {names}. Judges can prefer such "
-            "answers, so get more of them rated if you doubt the correction."
+            "answers, so get ratings for more of these comparisons if you doubt the correction."
         )
 
 
@@ -302,7 +315,10 @@ def _accepted(accepted: AcceptedShare | None, judge: str) -> Iterator[str]:
         return
     claim = f"an error of at most {100 * accepted.max_error:.3g}%"
     if not accepted.n_accepted:
-        yield f"No verdict of {judge} can be accepted without a person: {claim} isn't shown."
+        yield (
+            f"No verdict of {judge} can be accepted without a person, because the ratings don't "
+            f"show {claim}."
+        )
         return
     yield (
         f"{accepted.n_accepted:,} of {accepted.n_items:,} verdicts of {judge} can be accepted "

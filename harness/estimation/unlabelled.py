@@ -167,7 +167,7 @@ def _tables(path: Path) -> list[Path]:
     tables = sorted(file for file in path.iterdir() if file.suffix.lower() in READERS)
     if not tables:
         raise TaskError(
-            f"{path}: no table in this folder", "Put a csv, jsonl or parquet file there"
+            f"{path}: no table in this folder", "Put a csv, jsonl or parquet file into the folder"
         )
     return tables
 

@@ -337,7 +337,7 @@ def _tables(items: Path, rated: Sequence[Item], options: EstimateOptions) -> Ite
     field = options.field or ""
     if not any(item.fields.get(field) for item in rated):
         problem = f"rated items have no field {field!r}, which names their system"
-        raise OptionError("against", problem, "Add it, or pass a different field with {by}")
+        raise OptionError("against", problem, "Add this field, or pass a different one with {by}")
     prompts = ((item.fields.get(field, "").strip(), item.group or item.id) for item in rated)
     return ItemTables(items, options.against, field, frozenset(prompts))
 
@@ -348,7 +348,7 @@ def _set_field(judged: _Judged, rated: Sequence[Item], items: ItemTables, wanted
     if compared := SystemFields.of(task, by):
         if items.against is not None:
             problem = "each item already compares two systems"
-            raise OptionError("against", problem, "Leave {against} out")
+            raise OptionError("against", problem, "Leave out {against}")
         compared.pairs_of(rated, f"task {task.name}")
         for part in read_parts(items, task, wanted.n_items):
             compared.pairs_of(part, str(items))
@@ -496,7 +496,7 @@ def rated_items(source: Source, judge: str, quantity: Quantity) -> Rated:
         raise TaskError(
             f"task {source.task.name}: {len(used)} items have ratings ({quantity.answers}) and "
             f"verdicts from {judge}",
-            f"Rate at least {MIN_LABELLED}",
+            f"Rate at least {MIN_LABELLED} items",
         )
     items = tuple(source.items[i] for i in used)
     groups = np.array(unit_numbers(items))
@@ -541,15 +541,18 @@ def pairs_of(source: Source, labelled: Labelled) -> PairedBeta:
         If items were drawn with known probabilities, which this estimate of beta doesn't support.
     """
     if labelled.weights is not None:
-        problem = "the rated items were drawn with probabilities, which it doesn't support"
-        raise OptionError("paired_beta", problem, "Leave {paired_beta} out")
+        problem = (
+            "the rated items were drawn with unequal probabilities, which this option doesn't "
+            "support"
+        )
+        raise OptionError("paired_beta", problem, "Leave out {paired_beta}")
     task = source.task
     pairs = beta_contributions(human_table(task, source.items), task.positive)
     n_pairs = int(pairs[:, 1].sum())
     if n_pairs < MIN_PAIRS:
         raise TaskError(
-            f"task {task.name}: {n_pairs} pairs of a negative choice and a response set",
-            f"Collect at least {MIN_PAIRS}, or pass a range for beta with --beta-range",
+            f"task {task.name}: found only {n_pairs} pairs of a negative choice and a response set",
+            f"Collect at least {MIN_PAIRS} pairs, or pass a range for beta with --beta-range",
         )
     return paired_beta(pairs[:, 0], pairs[:, 1], np.array(unit_numbers(source.items)))
 
@@ -614,7 +617,7 @@ def _quantity(source: Source, judge: str, options: EstimateOptions) -> Quantity:
         answers = "forced_choice" if of_sets else _answers_of(source, judge)
         quantity = Quantity.of(source.task, answers)
     if of_sets and quantity.kind != "share":
-        raise OptionError(given, "mean scores have no beta", f"Leave {{{given}}} out")
+        raise OptionError(given, "mean scores have no beta", f"Leave out {{{given}}}")
     if (options.n_labels or 0.0) >= quantity.bounds[1] - quantity.bounds[0]:
         raise OptionError(
             "n_labels",

@@ -78,7 +78,7 @@ def without_checksum(line: bytes) -> bytes:
         return body
     if checksum.startswith(CRC[:CRC_PLACE]) and checksum.endswith(b'"}'):
         raise DamagedLine("the line's checksum doesn't match. It was changed or damaged")
-    raise DamagedLine("the line has no checksum at its end. It is incomplete or not from a log")
+    raise DamagedLine("the line doesn't end with a checksum, so it is incomplete or not from a log")
 
 
 class ChecksummedLog:

@@ -121,7 +121,9 @@ def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o
         If the path is something else, or can't be written.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise OSError(EINVAL, "an existing entry is not a regular file", str(path))
+        raise OSError(
+            EINVAL, "something that isn't a regular file already has this name", str(path)
+        )
     part = path.with_name(f".{os.urandom(8).hex()}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE_FLAGS, mode)
     try:

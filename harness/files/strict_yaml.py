@@ -60,7 +60,7 @@ def _read_text(path: Path) -> str:
     try:
         raw = read_file(path, MAX_YAML_BYTES, follow_links=True)
     except TooLarge:
-        raise PlaceError(f"larger than {MAX_YAML_BYTES} bytes. Shorten it.") from None
+        raise PlaceError(f"larger than {MAX_YAML_BYTES} bytes. Shorten the file.") from None
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
@@ -77,9 +77,9 @@ def _parse(text: str, *, typed: bool) -> JsonObject:
     except yaml.YAMLError as fault:
         where = _line(getattr(fault, "problem_mark", None))
         if isinstance(fault, yaml.composer.ComposerError):  # with neither anchors nor aliases
-            raise PlaceError("a second document begins. Keep one.", where) from None
+            raise PlaceError("found a second document. Keep only one document.", where) from None
         problem = getattr(fault, "problem", None) or getattr(fault, "reason", None) or "unreadable"
-        raise PlaceError(f"not YAML ({problem}). Correct it.", where) from None
+        raise PlaceError(f"not valid YAML ({problem}). Correct the file.", where) from None
     if not isinstance(content, dict):
         raise PlaceError("found no 'key: value' lines. Write a YAML mapping.")
     return content
@@ -101,9 +101,11 @@ class _StrictLoader(yaml.BaseLoader):
         if getattr(event, "anchor", None):  # an alias has an anchor too
             raise PlaceError("found an anchor or alias. Write the value out instead.", where)
         if getattr(event, "tag", None):
-            raise PlaceError("found a tag (!...). Remove it.", where)
+            raise PlaceError("found a tag (!...). Remove the tag.", where)
         if self.depth >= MAX_YAML_DEPTH:
-            raise PlaceError(f"nested deeper than {MAX_YAML_DEPTH} levels. Flatten it.", where)
+            raise PlaceError(
+                f"nested deeper than {MAX_YAML_DEPTH} levels. Reduce the nesting.", where
+            )
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -135,5 +137,5 @@ class _StrictLoader(yaml.BaseLoader):
         text = str(node.value)
         if SURROGATE.search(text):
             where = _line(node.start_mark)
-            raise PlaceError("found half of a surrogate pair. Write the character.", where)
+            raise PlaceError("found half of a surrogate pair. Write the character itself.", where)
         return text

@@ -343,7 +343,7 @@ class JudgeSpec(BaseModel):
             raise ValueError(f"judges of kind {self.kind} don't use base_url. Remove it")
         if self.other_urls and self.kind != "endpoint":
             raise ValueError(
-                f"base_url must be one address, not a list, for judges of kind {self.kind}"
+                f"for judges of kind {self.kind}, base_url must be one address, not a list"
             )
         return self
 
@@ -376,7 +376,7 @@ class JudgeSpec(BaseModel):
                 "strategy must be majority, mean or weighted for an ensemble. Set other strategies "
                 "on its members"
                 if is_ensemble
-                else f"strategy {self.strategy} is for ensembles"
+                else f"strategy {self.strategy} is only for ensembles"
             )
         return self
 

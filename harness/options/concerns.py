@@ -77,11 +77,13 @@ class RankedBy(Tau):
         le=1,
     )
     mode: AbstentionMode | None = option(
-        None, "CANNOT_ASSESS is left out (exclude), negative (recode), or third_class.", rare=True
+        None,
+        ("CANNOT_ASSESS is left out (exclude), counts as negative (recode), or is third_class."),
+        rare=True,
     )
     level: AggregationLevel | None = option(
         None,
-        "Average over decisions (micro) or criteria (macro), or judge whole items (item).",
+        "Average over decisions (micro) or criteria (macro), or judge items as a whole (item).",
         rare=True,
     )
 
@@ -181,7 +183,7 @@ class Ledger(Options):
 
     panel: ClassVar[str] = "Statistics"
     new_ledger: bool = option(
-        False, "Forget the judges tried on these items before. The result says so.", rare=True
+        False, "Ignore judges tried on these items before. The result mentions this.", rare=True
     )
 
 
@@ -198,7 +200,7 @@ class Holdout(Options):
     )
 
 
-OWN_VERDICTS = "a run is validated with its own verdicts, items and seed"
+OWN_VERDICTS = "a run has its own verdicts, items and seed"
 
 
 class Validating(Holdout, Ledger, Seed, Items):
@@ -290,7 +292,9 @@ class Asking(PromptFiles, ItemText, Shuffling, Samples, Elicitations):
         if values.get("elicitations") is None:
             return values | {"pairs": N_PAIRS} if values.get("pairs") is None else values
         if values.get("pairs") is not None:
-            raise ValueError("{elicitations} asks about all items. Leave it or {pairs} out")
+            raise ValueError(
+                "{elicitations} asks about all items. Leave out {elicitations} or {pairs}"
+            )
         return values
 
 
@@ -518,11 +522,11 @@ def check_place(place: Place) -> None:
         raise OptionError("", "processes on a cluster need a shared store", "Add {store}")
     if place.refresh and place.no_store:
         problem = "{refresh} stores replies, and {no_store} doesn't"
-        raise OptionError("", problem, "Leave one of the two out")
+        raise OptionError("", problem, "Leave out one of the two")
     given = {"cache": place.cache, "refresh": place.refresh, "no_store": place.no_store}
     names = [name for name, value in given.items() if value]
     if place.store is not None and names:
-        raise OptionError("", "a store replaces the cache", f"Leave {{{names[0]}}} out")
+        raise OptionError("", "a store replaces the cache", f"Leave out {{{names[0]}}}")
 
 
 class Out(Options):
@@ -545,7 +549,9 @@ class TaskOption(Options):
 class MovedTask(TaskOption):
     """The task of a run."""
 
-    task: str | None = option(None, "Name or path of the task, if it has moved.", flag="--task -t")
+    task: str | None = option(
+        None, "Name or path of the task, if the task has moved.", flag="--task -t"
+    )
 
 
 class Judges(Options):

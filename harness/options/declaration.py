@@ -264,7 +264,7 @@ def leave_out(given: Iterable[str], problem: str, instead: str = "") -> None:
         For the first such option; ``instead`` tells the user what to do.
     """
     for name in sorted(given):
-        raise OptionError("", problem, f"Leave {{{name}}} out{instead}")
+        raise OptionError("", problem, f"Leave out {{{name}}}{instead}")
 
 
 def read_options(model: type[Model], values: Mapping[str, object]) -> Model:

@@ -49,7 +49,7 @@ def keywords(
                 if name not in signature.parameters and name not in taken:
                     near = get_close_matches(name, taken, n=1)
                     advice = f"Did you mean {{{near[0]}}}?" if near else ""
-                    problem = f"harness.{function.__name__} has no such option"
+                    problem = f"harness.{function.__name__} has no option with this name"
                     raise OptionError(name, problem, advice, found=values[name])
 
         @wraps(function)

@@ -35,15 +35,15 @@ class RunOrVerdicts(Out, VerdictFile, TaskOption):
         if self.task is None:
             if self.verdicts is not None:
                 raise OptionError(
-                    "", "{verdicts} goes with {task}", "Leave {verdicts} out or add {task}"
+                    "", "{verdicts} goes with {task}", "Leave out {verdicts}, or add {task}"
                 )
             return None
         if run is not None:
             raise OptionError(
-                "", "a run already has a task and verdicts", "Leave RUN or {task} out"
+                "", "a run already has a task and verdicts", "Leave out RUN or {task}"
             )
         if self.out is not None:
-            raise OptionError("", "{out} is only for runs", "Leave {out} out or drop {task}")
+            raise OptionError("", "{out} is only for runs", "Leave out {out}, or drop {task}")
         return self.task
 
 
@@ -68,8 +68,8 @@ class Trusting(Options):
     )
     error_kind: ErrorKind = option(
         "majority",
-        "An error differs from the raters' majority, from a random rater, or lies outside a "
-        "random rater's response set.",
+        "A verdict is an error if it differs from the raters' majority, from a random rater, or "
+        "lies outside a random rater's response set.",
         flag="--error",
     )
 

@@ -20,9 +20,9 @@ VARIANTS: dict[tuple[str, str], str] = {  # labels by setting and value; "" is a
     ("small_n", "skip"): "raters with few items skipped",
     ("unanswered", "exclude"): "unanswered items excluded",
     ("weighting", "ipw"): "items weighted by the inverse share of their label",
-    ("score", "rank_neg_rmse"): "closeness of ranks",
+    ("score", "rank_neg_rmse"): "closeness measured in ranks",
     ("score", "weights"): "closeness by the task's weights",
-    ("expert", ""): "compared with the expert alone",
+    ("expert", ""): "compared only with the expert",
     ("gold", ""): "compared with gold labels, at margin 0",
     ("quality", ""): "raters weighted by their quality",
 }

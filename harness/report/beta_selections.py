@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from harness.analysis.beta_sensitivity import SelectionOverBeta
 
 SELECTION_NOTE = (
-    "The judge that each metric selects if the raters' beta is as in the column, its value, and in "
-    "brackets how much worse it is than the best judge. Bias has no sign. Point estimates."
+    "For each metric (row) and beta of the raters (column): the judge that the metric selects, "
+    "its value, and in brackets how much worse it is than the best judge. Bias is shown without "
+    "its sign. All numbers are point estimates."
 )
 SELECTED_BY_GOAL = "the goal itself"
 

@@ -260,9 +260,9 @@ def _calibration(v: Validation, score: str, curves: Mapping[str, CalibrationCurv
     titles = Titles(
         f"calibration-{slug(score)}",
         f"Calibration of {name}",
-        f"Share of raters who agree with the judge against its {name} as a probability, in bins of "
-        "about equally many items; the line of a calibrated judge is the diagonal. Brier score "
-        f"(lower is better): {', '.join(briers)}.",
+        f"Share of raters who agree with the judge, against its {name} as a probability, in bins "
+        "with about the same number of items. A calibrated judge is on the diagonal. Brier "
+        f"score (lower is better): {', '.join(briers)}.",
         x=f"{name} as a probability, {counted(c.n_used for c in curves.values())}",
         y="share of raters who agree",
     )
@@ -275,8 +275,9 @@ def _risk(v: Validation, score: str, curves: Mapping[str, RiskCoverage]) -> Char
     titles = Titles(
         f"risk-{slug(score)}",
         f"Risk and coverage by {name}",
-        f"Share of wrong answers against share of items answered, one line per judge; {name} "
-        "decides which answers are kept. The line of a useful score falls to the left.",
+        "Share of wrong answers against the share of items answered, with one line per judge. "
+        f"{name} decides which answers are kept. If the score is useful, the line falls towards "
+        "the left.",
         x=f"share of {counted(c.n_used for c in curves.values())} answered",
         y="share of answers that are wrong",
     )

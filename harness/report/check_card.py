@@ -91,9 +91,9 @@ def facts(check: JudgeCheck) -> Iterator[str]:
         yield "Parameters: the server accepted every one that was sent."
     yield _cost(check)
     if check.stopped:
-        yield f"The check ended early: {explain(check.stopped)}. Run it again to go on."
+        yield f"The check ended early: {explain(check.stopped)}. Run the check again to continue."
     elif check.exit_code == ExitCode.INCOMPLETE:
-        yield "The check ended early: too few replies could be read to go on."
+        yield "The check ended early, because too few replies could be read."
 
 
 def _cost(check: JudgeCheck) -> str:

@@ -72,7 +72,10 @@ def _single_association(v: Validation) -> PracticeAnswer:
         return "not needed", f"{len(v.task.options)} options, so not binary"
     printed = [metric_label(v, name) for name in _metrics(v) if _kind(v, name) in SAME_ON_BINARY]
     if len(printed) > 1:
-        return "given", f"{', '.join(printed)} are one number on binary labels and marked so"
+        return (
+            "given",
+            f"{', '.join(printed)} are the same number on binary labels, and are marked as such",
+        )
     return "given", f"{printed[0] if printed else 'none of them'} is reported"
 
 
@@ -88,8 +91,8 @@ def _accuracy(v: Validation) -> PracticeAnswer:
 
 def _confusion(v: Validation) -> PracticeAnswer:
     parts = [f"{e.judge}: {_cells(e.confusion)}" for e in ranked_errors(v) if e.confusion.n_items]
-    answer, text = _joined(parts, "no judge has items that the raters rated too")
-    how = "by the most frequent of each judge's replies, on the items that it answered; "
+    answer, text = _joined(parts, "no judge has answers on rated items")
+    how = "based on each judge's most common reply, on the items that it answered: "
     return answer, how + text if parts else text
 
 
@@ -115,9 +118,12 @@ def _degenerate(v: Validation) -> PracticeAnswer:
         for name, result in judge.metrics.items()
         if result.value is None
     ]
-    rule = "an undefined number is NA with its reason and counts, never 0 or dropped"
+    rule = (
+        "an undefined number is shown as NA with a reason and counts. It is never 0, and never "
+        "left out"
+    )
     if not na:
-        return "given", f"{rule}; none in this run"
+        return "given", f"{rule}. This run has no undefined numbers"
     more = f"; and {len(na) - MAX_NA} more" if len(na) > MAX_NA else ""
     return "given", f"{rule}; {'; '.join(na[:MAX_NA])}{more}"
 
@@ -125,7 +131,7 @@ def _degenerate(v: Validation) -> PracticeAnswer:
 def _mode(v: Validation) -> PracticeAnswer:
     text = (
         f"abstentions: {MODES[v.settings.mode]}; ties for the most common answer are split "
-        "evenly; refused, invalid and failed replies are counted and enter no metric"
+        "evenly; refused, invalid and failed replies are counted, but don't affect any metric"
     )
     return "given", text
 
@@ -165,9 +171,11 @@ def _weights(v: Validation) -> PracticeAnswer:
     if len(v.task.options) + (v.settings.mode == "third_class") <= BINARY:
         return "not needed", "two classes"
     weighted = [name for name in _metrics(v) if _kind(v, name) in WEIGHTED_KAPPAS]
-    text = "every confusion weighs the same (nominal)"
+    text = "all confusions have the same weight (nominal)"
     if weighted:
-        text += f", but for {', '.join(weighted)}, whose weights are those of the options' order"
+        text += (
+            f", except in {', '.join(weighted)}, whose weights depend on the order of the options"
+        )
     return "given", text
 
 
@@ -181,7 +189,7 @@ def _ensemble(v: Validation) -> PracticeAnswer:
         return "not needed", "fewer than two judges"
     name, agreement = next(iter(ensemble.agreement.items()))
     judges = f"{name} of the {len(ensemble.confusions)} judges"
-    return "given", f"{judges} is {estimate(agreement)}; matrices as in practice 4"
+    return "given", f"{judges} is {estimate(agreement)}. The matrices are the same as in practice 4"
 
 
 PRACTICES: tuple[tuple[str, Callable[[Validation], PracticeAnswer]], ...] = (

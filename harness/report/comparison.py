@@ -45,7 +45,7 @@ SECTIONS = (
 )
 MAX_CHANGED = 100  # maximum number of answers on the page
 TESTS = {"mcnemar": "McNemar's test", "sign": "sign test", "": "no test"}
-FEW = " [NA]: the runs differ on fewer than six items."
+FEW = " [NA] means that the runs differ on fewer than six items."
 SAMPLED = (
     " These items were sampled with unequal probabilities. The comparison doesn't weight them, so "
     "it describes the sample."
@@ -140,10 +140,10 @@ def scope(names: tuple[str, str], paired: RunComparison) -> str:
     level = level_text(paired.confidence)
     few = any(row.result.interval_reason == FEW_DIFFER for row in paired.metrics)
     return (
-        f"{items}, both runs scored by the ratings and settings of {names[1]}. Change: second "
-        f"minus first, with {level} intervals. Better, worse: items on which the "
-        f"second run is. p: exact, adjusted for {counted([n_tests], 'test')} (Holm)."
-        f"{FEW if few else ''}{sampled}"
+        f"{items}, both runs scored by the ratings and settings of {names[1]}. Change is the "
+        f"second run minus the first, with {level} intervals. Better and worse count the items "
+        "on which the second run is better or worse. p is exact, and adjusted for "
+        f"{counted([n_tests], 'test')} (Holm).{FEW if few else ''}{sampled}"
     )
 
 

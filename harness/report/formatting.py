@@ -187,7 +187,7 @@ def rank_set(ranks: tuple[int, int] | None) -> str:
 
 
 def cut(text: str, n: int) -> str:
-    """Return at most ``n`` characters of a text, ending with an ellipsis if it was cut."""
+    """Return at most ``n`` characters of a text, with an ellipsis at the end if it was cut."""
     return text if len(text) <= n else text[: n - 1] + "…"
 
 

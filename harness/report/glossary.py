@@ -69,26 +69,29 @@ def paper_symbol(name: str) -> str:
 
 
 GLOSSARY = (
-    Term("item", "item, rater, judge", "what is rated; a person who rates; a model that rates in "
-         "their place", papers=f"T, H, J or z ({GUERDAN}); x, h, f ({CALDERON})"),
-    Term("choice", "forced choice, choice shares", "the one option that a rater had to choose; how "
-         "often each is chosen on an item", ("forced choices",), f"O ({GUERDAN})"),
+    Term("item", "item, rater, judge",
+         "item: what is rated. Rater: a person who rates. Judge: a model that rates instead of a "
+         "person", papers=f"T, H, J or z ({GUERDAN}); x, h, f ({CALDERON})"),
+    Term("choice", "forced choice, choice shares",
+         "forced choice: the one option that a rater had to choose. Choice shares: how often "
+         "each option is chosen on an item", ("forced choices",), f"O ({GUERDAN})"),
     Term("set", "response set", "all options that a rater finds reasonable, not only the one "
          "chosen", ("response sets", "response set"),
-         f"S; how often each is given on an item: theta ({GUERDAN})"),
+         f"S; theta is how often each set is given on an item ({GUERDAN})"),
     Term("shares", "response set shares", "share of the raters whose response set contains an "
         "option. An item's shares don't have to add up to 1",
          papers=f"Omega, multi-label vector ({GUERDAN})"),
-    Term("translation", "F-hat, translation matrix", "the chance of each choice, given the "
-        "response set. The reverse matrix has the chance of each set, given the choice",
-         papers=f"F and F' ({GUERDAN})"),
+    Term("translation", "F-hat, translation matrix",
+         "the probability of each choice, given the response set. The reverse matrix has the "
+         "probability of each set, given the choice", papers=f"F and F' ({GUERDAN})"),
     Term("beta", "beta", "share of the raters who chose a negative option and would accept a "
          "positive one", ("beta-hat", "beta"), f"beta, sensitivity ({GUERDAN})"),
     Term("error", "rater error", "how often a rater's response set differs from the one they'd "
         "give on reflection",
          papers=f"E, error matrix ({GUERDAN})"),
-    Term("selection", "forced-choice selection", "how strongly raters who find several options "
-        "reasonable prefer one of them. 1 is chance", papers=f"Gamma ({GUERDAN}, section 6)"),
+    Term("selection", "forced-choice selection",
+         "how strongly raters who find several options reasonable prefer one of them. 1 means "
+         "that they choose at random", papers=f"Gamma ({GUERDAN}, section 6)"),
     Term("cut-off", "tau, cut-off", "an item is positive if at least this share of raters "
         "accepts a positive option", ("cut-off",), f"tau ({GUERDAN})"),
     Term("mse", "disagreement with raters (mse)", MSE, ("disagreement",), f"MSE ({GUERDAN})"),
@@ -96,32 +99,34 @@ GLOSSARY = (
         "raters' shares are, in bits, from 0 (the same) to 1 (disjoint). Its square root is the "
         "distance",
          papers=f"JSD ({GUERDAN}, {ELANGOVAN})"),
-    Term("kl", "information lost (KL)", "nats lost if one side's answers are used instead of the "
-        "other's. The name shows the direction", papers=f"KL ({GUERDAN})"),
+    Term("kl", "information lost (KL)",
+         "information lost, in nats, if one side's answers are used instead of the other's. The "
+         "name shows the direction", papers=f"KL ({GUERDAN})"),
     Term("forms", "forms in brackets, judge/human", f"{MEANINGS}; as in mse(srs/srs)",
          papers=f"h, s, hrs, srs, human first ({GUERDAN}, table 1)"),
-    Term("alike", "same decision, same answer", "share of the items on which judge and raters "
-         "make the same decision at the cut-off; if decisions are undefined, on which the judge "
-         "gives the raters' most common answer", ("same decision", "same answer"),
-         f"C^tau, decision consistency ({GUERDAN})"),
-    Term("regret", "regret", "what you lose on the goal if you select the judge by a metric, "
-        "compared with the best judge", ("regret",), f"regret ({GUERDAN})"),
+    Term("alike", "same decision, same answer",
+         "share of the items on which judge and raters make the same decision at the cut-off. If "
+         "decisions are undefined, the share on which the judge gives the raters' most common "
+         "answer", ("same decision", "same answer"), f"C^tau, decision consistency ({GUERDAN})"),
+    Term("regret", "regret",
+         "how much worse the judge that a metric selects is than the best judge, measured by the "
+         "goal", ("regret",), f"regret ({GUERDAN})"),
     Term("annotator-test", "alternative annotator test", "whether the judge is as close to the "
          "other raters as each single rater is, up to the margin eps", ("annotator test",),
          f"alt-test ({CALDERON})"),
     Term("winning", "winning rate", "share of the raters whom the judge beats in the published "
          "test", papers=f"omega ({CALDERON})"),
-    Term("advantage", "advantage probability", "how often the judge is at least as close to the "
-        "other raters as the rater it replaces, as a mean over raters",
-         papers=f"rho ({CALDERON}, section 3.4: it compares judges)"),
+    Term("advantage", "advantage probability",
+         "how often the judge is at least as close to the other raters as the rater it replaces, "
+         "averaged over raters", papers=f"rho ({CALDERON}, section 3.4: it compares judges)"),
     Term("margin", "margin", "the smallest difference that matters. A judge within it counts as "
         "not worse than a human", ("margin",), f"epsilon ({CALDERON})"),
     Term("among", "among raters, among the judge's samples", "agreement of the raters with each "
          "other, of the judge's samples, and of raters with the judge",
          papers=f"HH, MM, HM ({ELANGOVAN})"),
-    Term("change", "change (table of strata)", "agreement of raters with the judge minus "
-        "agreement among raters, both on the items that the judge answered", papers=f"Delta "
-            f"({ELANGOVAN})"),
+    Term("change", "change (table of strata)",
+         "agreement between raters and the judge, minus agreement among raters, on the items that "
+         "the judge answered", papers=f"Delta ({ELANGOVAN})"),
     Term("one-human", "human rater", "each rater, left out in turn and scored against the others "
         "on the same ratings as the judge", ("human rater", "another rater")),
     Term("baseline", "baseline", "a fixed rule without a judge. A random guess picks each option "
@@ -137,9 +142,10 @@ GLOSSARY = (
         "contains instructions, as a judge's check counts them", ("flip rate",)),
     Term("alpha", "alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance",
          ("alpha", "kappa"), f"alpha, kappa ({RAO})"),
-    Term("interval", "interval in brackets", "95 % of such intervals contain the value that more "
-        "items, or more items and raters, would give", ("interval", "intervals")),
-    Term("rank", "rank 1 to 2", "the ranks that can't be excluded for this judge at 95 %",
-         ("rank",)),
-    Term("na", "NA", "not defined on these data. The reason is next to it", ("NA",)),
+    Term("interval", "interval in brackets",
+         "95 % of intervals made this way contain the value that more items, or more items and "
+         "raters, would give", ("interval", "intervals")),
+    Term("rank", "rank 1 to 2",
+         "the ranks that can't be ruled out for this judge at 95 % confidence", ("rank",)),
+    Term("na", "NA", "not defined on these data. The reason is shown next to the NA", ("NA",)),
 )  # fmt: skip

@@ -78,8 +78,8 @@ def _row(row: Candidate) -> list[str]:
 def _gained(improvement: Improvement) -> Iterator[str]:
     asked = percent(improvement.n_calls / max(improvement.n_calls_full, 1))
     yield (
-        f"The search used {improvement.n_calls:,} replies, {asked} of the number for trying every "
-        "way of asking on every development item."
+        f"The search used {improvement.n_calls:,} replies, which is {asked} of the replies "
+        "needed to try every way of asking on every development item."
     )
     if improvement.ending == "stopped":
         yield f"The search hasn't ended. Continue with: `{improvement.resume}`"
@@ -126,7 +126,7 @@ def _between(improvement: Improvement) -> str:
     if gain.low is None or gain.high is None:
         few = "there are fewer than five items or groups"
         changed = "fewer than six answers are better or worse"
-        return f"no interval, as {few if gain.reason == 'too_few_items' else changed}"
+        return f"no interval, because {few if gain.reason == 'too_few_items' else changed}"
     low, high = (f"{abs(100 * end):.0f}" for end in (gain.low, gain.high))
     if gain.low > 0.0:
         between = f"{low} to {high} more"
@@ -156,16 +156,16 @@ def _unclaimed(improvement: Improvement) -> Iterator[str]:
     yield text
     if improvement.no_claim == "seen":
         yield (
-            "You can't claim a gain on these items: a judge that did badly on them does better "
-            "in the next try by chance."
+            "You can't claim a gain on these items, because a judge that did badly on them "
+            "tends to do better in the next try by chance."
         )
     else:
         yield f"{improvement.spent_by[:1].upper()}{improvement.spent_by[1:]}."
     if improvement.n_needed is not None:
         yield (
-            f"To claim a gain, get new ratings: with {improvement.n_needed:,} newly rated items "
-            f"held out, a gain of {100 * improvement.worth:g} of 100 items is detected with 80% "
-            "power."
+            f"To claim a gain, get new ratings: if you hold out {improvement.n_needed:,} newly "
+            f"rated items, a gain of {100 * improvement.worth:g} of 100 items is detected with "
+            "80% power."
         )
 
 

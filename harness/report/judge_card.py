@@ -92,7 +92,8 @@ def paragraph(v: Validation) -> str:
         unit = f" in {v.ranking.unit}" if v.ranking.unit else ""
         parts.append(
             f"Judges were ranked by {metric_label(v, v.ranking.metric)}{unit} "
-            f"({READING[v.ranking.better]}), {compared_on(v) or 'and none answered enough'}."
+            f"({READING[v.ranking.better]}), "
+            f"{compared_on(v) or 'but no judge answered enough items'}."
         )
         parts.append(f"Results: {'; '.join(_result(v, judge) for judge in v.ranked_judges)}.")
     parts.append(

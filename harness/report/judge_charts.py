@@ -59,9 +59,9 @@ GROUPS = {  # families of metrics, and their comparisons
     "Continuous multi-label": "How likely each option is to be found reasonable, compared option "
     "by option.",
     "Categorical multi-label": "Whether the judge stays within the options that the raters allow.",
-    "Distributional": "How often each option is chosen, compared as distributions.",
-    "Categorical": "One label a side: the most common answer, right or wrong.",
-    "Binary": "The same, with the positive options against all others.",
+    "Distributional": "How often each option is chosen. The shares are compared as distributions.",
+    "Categorical": "One label from each side, its most common answer, which is right or wrong.",
+    "Binary": "The same, but with the positive options compared with all others.",
     OTHER: "Metrics outside these groups.",
 }
 

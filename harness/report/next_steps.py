@@ -26,8 +26,8 @@ TRY_OTHERS = "Try another judge, prompt or way of asking."
 
 
 MORE_ITEMS = (
-    "Get ratings for more items: {leader} is closer to the raters than another rater is, and there "
-    "are too few items to show that it is better than the baseline."
+    "Get ratings for more items: {leader} is closer to the raters than another rater is, but "
+    "there are too few items to show that it is better than the baseline."
 )
 
 
@@ -72,12 +72,12 @@ UNNAMED = {  # metrics that rank by default
 }
 
 
-USE_IT = "Use it with this model and prompt, and validate again when either changes."
+USE_IT = "Use this judge with the same model and prompt, and validate it again when either changes."
 
 
 WATCH_IT = (
-    "Use it with this model and prompt. Test later if it's still the same judge: `{revalidate}`. "
-    "To do so regularly: `harness revalidate schedule --help`."
+    "Use this judge with the same model and prompt. Later, test whether the judge has changed: "
+    "`{revalidate}`. To test regularly: `harness revalidate schedule --help`."
 )
 
 

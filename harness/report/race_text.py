@@ -18,7 +18,7 @@ def found(race: RaceResult) -> str:
     """Return a race's result with its error rate, or a note that it didn't end."""
     if race.unfit:
         why = "is a control" if race.unfit == "control" else f"is {race.unfit}"
-        return f"No judge is returned: {race.leader} has the lowest loss, and it {why}."
+        return f"The race returned no judge: {race.leader} has the lowest loss, but it {why}."
     error = f"at error rate {race.alpha * 100:.3g}%"
     pool = f"on this pool{_with_one_reply(race)}"
     if race.ending == "unique":
@@ -77,7 +77,7 @@ def not_compared(race: RaceResult) -> str:
             f"{len(race.judges)} judges. You can't compare the others with it."
         )
     return (
-        "The ranking and what follows from it are NA, because in a race, the answers so far "
+        "The ranking and all results based on it are NA, because in a race, the answers so far "
         "decide which items a judge sees."
     )
 
@@ -85,12 +85,18 @@ def not_compared(race: RaceResult) -> str:
 def next_step(race: RaceResult, location: Location) -> str:
     """Return the next step after a race that leaves judges without a validation."""
     if race.unfit:
-        return "Race judges that answer, or fix the cause that keeps these from answering."
+        return (
+            "Start a race between judges that answer, or fix the cause that keeps these judges "
+            "from answering."
+        )
     command = location.command_to_resume()
     if race.ending is None:
         higher = ", with a higher `--max-cost`" if race.over_budget else ""
         return f"Go on: `{command}`{higher}."
-    return f"Validate {race.judge} on all items: `{command} --complete-winner` runs it on the rest."
+    return (
+        f"Validate {race.judge} on all items: `{command} --complete-winner` runs it on the "
+        "remaining items."
+    )
 
 
 def race_lines(race: RaceResult) -> list[str]:

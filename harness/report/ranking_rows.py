@@ -91,7 +91,7 @@ def missing_intervals(v: Validation) -> str:
         result = row.estimate
         if result.value is not None and result.interval is None and v.settings.n_resamples:
             names.setdefault(reason_words(result.interval_reason), []).append(row.judge)
-    return " ".join(f"No interval of {listed(judges)}: {why}." for why, judges in names.items())
+    return " ".join(f"No interval for {listed(judges)}: {why}." for why, judges in names.items())
 
 
 def agreement_table(v: Validation) -> tuple[list[str], list[list[str]]]:

@@ -391,7 +391,7 @@ def _usual(v: Validation) -> str:
 def _picked(choice: UsualChoice) -> str:
     cost = f"{number(choice.regret.value)} {span(choice.regret.interval)}"
     return (
-        f"{listed(choice.regret.selected)}, with regret {cost} in consistency on "
+        f"{listed(choice.regret.selected)}, with a regret of {cost} in consistency on "
         f"{counted(choice.n_items)}"
     )
 
@@ -435,7 +435,7 @@ def _not_left_out(v: Validation) -> str:
         if v.evidence.states_independence:
             return f"Your task.yaml states that {INDEPENDENT.open}."
         return f"There was no test for copies of a rater: {why_open(v, check)}."
-    return f"Whether this rests on a single rater wasn't checked: {why_open(v, check)}."
+    return f"There was no check whether this depends on a single rater: {why_open(v, check)}."
 
 
 def tested_raters(test: DecidingAnnotatorTest) -> str:

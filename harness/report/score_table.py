@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 TitledRows = tuple[str, list[str], list[list[str]]]
 AUC_AND_PAIRS = (
     "AUC is the chance that scores put two items in the order of the raters' labels. Pairs in "
-    "order are the share of pairs that scores and mean ratings put in the same order, or both tie. "
-    "The width of a tie comes from other items."
+    "order are the share of pairs that scores and mean ratings put in the same order, or that "
+    "tie in both. How close scores must be to tie is estimated from other items."
 )
 HEADS = ["judge", "better", "AUC", "Spearman, mean", "pairs in order"]
 STRATA_HEADS = [
@@ -63,9 +63,10 @@ def score_terms(scores: Scores) -> list[str]:
     if found := [judge for judge in scores.judges if not judge.is_declared]:
         n = found[0].strata[0].n_items
         terms.append(
-            "If you don't declare which direction is better, half of the items show it, and the "
-            f"numbers are for the other {counted([n])}. To use all items, declare the direction in "
-            "a column 'better' of the file, or with @scoring-higher or @scoring-lower."
+            "You didn't declare whether higher or lower scores are better, so half of the items "
+            f"were used to find out, and the numbers are for the other {counted([n])}. To use "
+            "all items, declare the direction in a column 'better' of the file, or with "
+            "@scoring-higher or @scoring-lower."
         )
     return terms
 

@@ -153,7 +153,7 @@ def _winner_style(winners: Sequence[str], styles: dict[str, str]) -> str:
 
 
 def _names(winners: Sequence[str]) -> str:
-    return " and ".join(winners) or "none, as no judge has a value"
+    return " and ".join(winners) or "none, because no judge has a value"
 
 
 def best_by_beta(even: BreakEven | None) -> str:
@@ -214,7 +214,7 @@ def _regions(v: Validation, goal: str, evens: Sequence[BreakEven]) -> Chart:
     titles = Titles(
         f"regions-{slug(goal)}",
         f"Best judge by {GOAL_WORDS.get(goal, goal)}",
-        f"For each cut-off from {taus[0]:g} to {taus[-1]:g}, the best judge at each beta.",
+        f"The best judge at each beta, for each cut-off from {taus[0]:g} to {taus[-1]:g}.",
         x=f"beta of the raters, {grid_items(v)}",
         y="tau",
     )
@@ -252,8 +252,8 @@ def regret_charts(v: Validation) -> list[Chart]:
     titles = Titles(
         "regret",
         "Regret of selecting by each metric",
-        "Rows: the metric that selects, with the items used. Columns: the goal. Cells: loss "
-        "relative to the best judge for that goal; 0 is none.",
+        "Rows are the metrics that select, with the number of items used. Columns are goals. "
+        "Cells show the loss relative to the best judge for that goal, where 0 means no loss.",
         x=f"goal, on {n_items[goals[0]]} items",
         y="select by",
     )

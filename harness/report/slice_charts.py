@@ -33,17 +33,26 @@ class _ChartWords(NamedTuple):
 CHART_WORDS: dict[ComparedMeasure, _ChartWords] = {
     "agreement": _ChartWords(
         "Agreement with another rater",
-        "Share of items on which the judge agrees with another rater, and on which a rater does",
+        (
+            "Share of items on which the judge agrees with another rater, and on which a rater "
+            "agrees with another rater"
+        ),
         "agreement with another rater",
     ),
     "distance": _ChartWords(
         "Distance from the other raters",
-        "Distance of the judge from the mean of the other raters, and that of a rater",
+        (
+            "Distance of the judge from the mean of the other raters, and a rater's distance "
+            "from the others"
+        ),
         "distance from the mean of the other raters",
     ),
     "similarity": _ChartWords(
         "Similarity to the raters",
-        "Similarity of the judge's text to the raters' texts, and that of a rater's",
+        (
+            "Similarity of the judge's text to the raters' texts, and of a rater's text to the "
+            "other raters' texts"
+        ),
         "similarity to the raters' texts",
     ),
 }

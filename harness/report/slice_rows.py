@@ -21,12 +21,18 @@ COMPARED_HEADS: dict[ComparedMeasure, str] = {
     "similarity": "similarity",
 }
 COMPARED_WORDS: dict[ComparedMeasure, str] = {
-    "agreement": "how often it agrees with another rater's answer, the difference from all other "
-    "items, and how often a rater does",
-    "distance": "how far it is from the mean of the other raters, the difference from all other "
-    "items, and how far a rater is",
-    "similarity": "how similar its text is to the raters', the difference from all other items, "
-    "and how similar a rater's is",
+    "agreement": (
+        "how often the judge agrees with another rater's answer, the difference from all other "
+        "items, and how often a rater agrees with another rater"
+    ),
+    "distance": (
+        "how far the judge is from the mean of the other raters, the difference from all other "
+        "items, and how far a rater is from the other raters"
+    ),
+    "similarity": (
+        "how similar the judge's text is to the raters' texts, the difference from all other "
+        "items, and how similar a rater's text is to the others"
+    ),
 }
 
 
@@ -93,7 +99,7 @@ def slices_note(v: Validation, judge: str) -> str:
     pooled = [
         f"{field.n_pooled} of {visible(field.name)}" for field in v.slices.fields if field.n_pooled
     ]
-    rare = f" Rare values are one slice: {', '.join(pooled)}." if pooled else ""
+    rare = f" Rare values are combined into one slice: {', '.join(pooled)}." if pooled else ""
     level = level_text(v.settings.confidence)
     return (
         f"{judge} by slice, worst first: {COMPARED_WORDS[v.slices.compared]}. With "

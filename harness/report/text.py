@@ -69,7 +69,7 @@ def translation_text(v: Validation, judge: JudgeResult) -> str:
         return f"from pairs ({counted([sum(n_endorsed)], 'pair')}): {'; '.join(columns)}"
     fit = v.sensitivity.judge_translations.get(judge.name) if v.sensitivity else None
     if fit is None:
-        return f"NA ({reason(judge.beta)}, and no item with independent calls of both kinds)"
+        return f"NA ({reason(judge.beta)}, and no item has independent calls of both kinds)"
     calls = f"{counted([fit.n_items])}, {fit.n_forced} choices and {fit.n_sets} sets"
     columns = _columns(v, translation_cells(fit), fit.reasons)
     return f"by maximum likelihood ({calls}): {'; '.join(columns)}"
@@ -290,7 +290,7 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     more = (
         f"for infinitely many see {population.display_name}"
         if population
-        else "with more raters the values would differ"
+        else "with more raters, the values would differ"
     )
     plural = "" if n_ratings == 1 else "s"
     return [text, f"The design has {n_ratings:g} rating{plural} per item; {more}."]
@@ -370,9 +370,9 @@ def missed_line(v: Validation) -> str:
     if implied is None or difference is None or prevalence.beta is None:
         return ""
     return (
-        f"At the raters' beta ({number(prevalence.beta, 2)}) the sweep gives a prevalence of "
-        f"{number(implied.value)}; the prevalence by their response sets on the same "
+        f"At the raters' beta ({number(prevalence.beta, 2)}), the sweep results in a prevalence "
+        f"of {number(implied.value)}. The prevalence from their response sets on the same "
         f"{counted([difference.n_used])} differs by {estimate(difference)} from what you'd "
-        "expect for as many raters. Beta varies between items, so the real uncertainty is larger "
-        "than the sweep shows."
+        "expect for as many raters. Beta varies between items, so the real uncertainty is "
+        "larger than the sweep shows."
     )

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from harness.analysis.verdict_trust import VerdictTrust
 
 SIGNALS = {
-    "sample_agreement": "share of the judge's replies that give the answer",
-    "order_stability": "share of replies that give the answer, over orders of the options",
+    "sample_agreement": "share of the judge's replies with the answer",
+    "order_stability": "share of replies with the answer, over different orders of the options",
     "logprob": "probability of the answer",
     "verbal_confidence": "confidence that the judge states",
     "combined": "a combination",
 }
 NAMES = {
     "sample_agreement": "agreement of replies",
-    "order_stability": "stability over orders",
+    "order_stability": "stability across option orders",
     "logprob": "probability",
     "verbal_confidence": "stated confidence",
 }
@@ -71,12 +71,12 @@ def _why(result: VerdictTrust, bound: str) -> str:
     """Explain why no verdict is accepted."""
     if result.reason == "too_few_items":
         return (
-            f"Even without a single error, {counted([result.n_tested], 'tested item')} can't show "
-            f"an error of at most {bound}. Rate more items."
+            f"Even if all answers were correct, {counted([result.n_tested], 'tested item')} "
+            f"couldn't show an error of at most {bound}. Rate more items."
         )
     if result.signal == "all_alike":
         return f"The ratings don't show an error of at most {bound}."
-    return f"The ratings show an error of at most {bound} at no threshold of its confidence."
+    return f"No threshold of the judge's confidence has a shown error of at most {bound}."
 
 
 def _evidence(result: VerdictTrust) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _evidence(result: VerdictTrust) -> Iterator[str]:
         yield f"This accounts for selecting the judge from {result.n_judges}."
     if result.n_items > result.n_answered:
         n = result.n_items - result.n_answered
-        yield f"{counted([n])} without a single answer of the judge can't be accepted."
+        yield f"{counted([n])} without a single answer from the judge can't be accepted."
 
 
 def _confidence(result: VerdictTrust) -> str:
@@ -119,7 +119,7 @@ def _confidence(result: VerdictTrust) -> str:
 def _raters(result: VerdictTrust) -> Iterator[str]:
     """Report how often raters err by the same rule, and its meaning for the bound."""
     if result.raters_error is None:
-        yield "With one rater per item, nothing shows how often raters themselves differ."
+        yield "With one rater per item, the ratings can't show how often raters themselves differ."
         return
     yield (
         f"For comparison, {RATERS[result.error_kind]} in {percent(result.raters_error)} of cases "

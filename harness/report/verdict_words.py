@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 def verdict(v: Validation) -> str:
     """State whether to use a judge, and which, with the assumption if beta is assumed."""
     leader, assumed = v.decision.leader, ""
-    assert leader is not None, "without one, nothing is decided"
+    assert leader is not None, "without a leader, nothing is decided"
     if v.settings.beta is not None:
         share_of = f"{100 * v.settings.beta:g} % of the raters who chose a negative option"
         assumed = f" if {share_of} would accept a positive one too"
@@ -70,10 +70,10 @@ def because(v: Validation, *, missing: bool = True) -> str:
         lacks = listed([missing_words(v, kind) for kind in v.decision.missing])
         parts.append(f"Missing: {lacks}.")
     if v.decision.reason == "control_first":
-        return f"{v.decision.leader} comes first, and it's a control, which isn't a judge to use."
+        return f"{v.decision.leader} comes first, but it's a control, which isn't meant to be used."
     name = short_name(v.evidence.display_name)
     if check.reason == "no_baselines":
-        parts.append(f"No baseline has a value to compare it with ({name}).")
+        parts.append(f"No baseline has a value to compare the judge with ({name}).")
         return " ".join(parts)
     numbers = f"{number(check.value)} against {number(check.threshold)} ({name})"
     rival = baseline_words(v, check.rival)
@@ -243,7 +243,7 @@ def human_pair(v: Validation) -> str:
     human = v.evidence.judges[0].human
     assert human is not None, "it is apart"
     pair = _pair(v.evidence, human)
-    return f"{v.decision.leader} and a human rater at one reply each: {pair}."
+    return f"{v.decision.leader} compared with a human rater, both at one reply: {pair}."
 
 
 def _pair(evidence: Evidence, human: HumanReference) -> str:

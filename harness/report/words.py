@@ -23,11 +23,11 @@ GOAL_WORDS = {"decision_consistency": "decision consistency", "prevalence_bias":
 BOUND_WORDS: dict[BoundsKind, str] = {
     "free_per_item": "free per item",
     "common": "one beta",
-    "pairs": "all that fits choices and pairs",
+    "pairs": "all values that fit the choices and pairs",
 }
 SETTLED_WORDS: dict[Settled, str] = {
-    "first": "decision consistency, greater",
-    "second": "decision consistency, smaller",
+    "first": "decision consistency, higher",
+    "second": "decision consistency, lower",
     "not_identified": "decision consistency, not identified",
 }
 METRIC_WORDS = {"hit_rate(h/h)": "hit rate", "cohen_kappa(h/h)": "kappa"}
@@ -43,7 +43,7 @@ ONE_RATING: dict[AnswerKind, str] = {
 UNITS: dict[ResampledUnit, str] = {"item": "items", "group": "groups", "criterion": "criteria"}
 MODES: dict[AbstentionMode, str] = {
     "exclude": "left out of the metrics (exclude)",
-    "recode": "taken for the opposite of the positive options (recode)",
+    "recode": "counted as the opposite of the positive options (recode)",
     "third_class": "a separate option (third class)",
 }
 LEVELS: dict[AggregationLevel, str] = {
@@ -63,14 +63,14 @@ BASELINE_NAMES = {
 }
 BASELINE_WORDS = {
     "uniform": "guessing at random",
-    "prior": "answering at random in the raters' proportions",
+    "prior": "answering at random, in the same proportions as the raters",
     "most_frequent": "always giving the most common answer",
     "best_constant": "always giving the same answer",
     "mean": "always giving the mean of all ratings",
     "median": "always giving the median of all ratings",
 }
 REASONS: dict[Reason, str] = {  # reasons why a value, an interval or a section is NA
-    "no_items": "no item has both sides",
+    "no_items": "no item has answers from both sides",
     "no_overlap": "no item has ratings to compare",
     "not_shared": "not all judges answered the item",
     "empty_stratum": "no item in this stratum",
@@ -90,13 +90,13 @@ REASONS: dict[Reason, str] = {  # reasons why a value, an interval or a section 
     "too_few_groups": "too few groups",
     "too_few_criteria": "too few criteria",
     "too_few_raters": "too few raters per item",
-    "too_few_answered": "too few answered",
+    "too_few_answered": "too few items were answered",
     "too_few_choices": "too few raters gave single choices",
     "too_few_labels": "too few labels of either kind",
     "no_shared_errors": "too few errors to tell a copy from a good judge",
-    "too_few_errors": "a judge has fewer than ten errors",
+    "too_few_errors": "a judge made fewer than ten errors",
     "one_rater": "there is one rater",
-    "single_rating": "one rating shows no noise",
+    "single_rating": "a single rating can't show noise",
     "one_rating_per_item": "one rating per item",
     "one_reply_per_item": "one reply per item",
     "not_two_raters": "no item has just two ratings",
@@ -107,7 +107,7 @@ REASONS: dict[Reason, str] = {  # reasons why a value, an interval or a section 
     "no_reply_on_either_side": "no item has replies on both sides",
     "one_baseline_reply": "the baseline has one reply per item",
     "floor_above_items": "there are too few items for this number of rounds",
-    "not_even_all_items": "even a change of all items would go undetected",
+    "not_even_all_items": "even a change in all items would go undetected",
     "constant": "it is the same in every resample",
     "no_variance": "no variance",
     "constant_labels": "all labels are the same",
@@ -119,9 +119,9 @@ REASONS: dict[Reason, str] = {  # reasons why a value, an interval or a section 
     "no_positive_verdicts": "the judge gave no positive verdict",
     "no_negative_verdicts": "the judge gave no negative verdict",
     "empty_sets": "all response sets are empty",
-    "infinite": "infinite: an option was never chosen by one side",
+    "infinite": "infinite, because one side never chose one of the options",
     "undefined": "it has no value on these items",
-    "undefined_in_resamples": "another judge has no value in some resamples",
+    "undefined_in_resamples": "a different judge has no value in some resamples",
     "not_identified": "not identified",
     "never_endorsed": "never accepted",
     "option_without_pairs": "an option that was chosen has no paired ratings",
@@ -130,11 +130,11 @@ REASONS: dict[Reason, str] = {  # reasons why a value, an interval or a section 
     "agreement of several samples)",
     "no_mean": "the metric isn't a mean over items",
     "no_weighted_rank_test": "the rank test doesn't support weights",
-    "judge_uninformative": "the judge says yes as often on either kind of item",
+    "judge_uninformative": "the judge says yes equally often on both kinds of items",
     "one_label": "all labels are the same",
     "selected_undefined": "the judge that the metric selects has no value",
-    "no_goal": "no judge has a value of the goal",
-    "no_metric": "no judge has a value of the metric",
+    "no_goal": "no judge has a value for the goal",
+    "no_metric": "no judge has a value for the metric",
     "no_options": "the task has no options",
     "no_positive_option": "the task has no positive option: list them under `positive` in "
     "task.yaml",
@@ -142,11 +142,11 @@ REASONS: dict[Reason, str] = {  # reasons why a value, an interval or a section 
     "several_negative_options": "there are several negative options",
     "no_sensitivity": "the task doesn't say which options raters can accept along with a "
     "negative one (`sensitivity` in task.yaml)",
-    "fully_specified": "each answer allows for one response set",
+    "fully_specified": "each answer is possible with only one response set",
     "sets_overlap": "an option is in several response sets",
     "sets_unknown": "the response sets are unknown",
     "response_sets_given": "the raters gave response sets",
-    "only_at_level_micro": "it is computed with --level micro only",
+    "only_at_level_micro": "it is only computed with --level micro",
     "positional_raters": "the ratings don't name their raters",
     "no_expert_ratings": "the expert rated none of these items",
     "no_ratings_of_one_set": "one of the two sets of raters rated none of these items",
@@ -157,7 +157,7 @@ REASONS: dict[Reason, str] = {  # reasons why a value, an interval or a section 
     "not_sampled": "it's a count, not a sample",
     "no_resamples": "no intervals were requested",
     "no_interval": "it has no interval",
-    "no_range": "the metric has no upper bound, so no share of its range can be the margin",
+    "no_range": "the metric has no upper bound, so the margin can't be a share of its range",
 }
 FIXED_RATERS: dict[FixedRatersReason, str] = {
     "positional_raters": "the ratings don't name them",

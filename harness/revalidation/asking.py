@@ -112,9 +112,9 @@ class Sitting:
 
     @property
     def baseline(self) -> Baseline:
-        """The newest baseline; raises an assertion error without one."""
+        """The newest baseline. Raises an assertion error if there is none."""
         baseline = self.history.baseline
-        assert baseline is not None, "it is fixed first"
+        assert baseline is not None, "the baseline is made first"
         return baseline
 
     def append(self, *records: Baseline | Look) -> None:
@@ -131,7 +131,7 @@ class Sitting:
         baseline, own = self.history.baseline, {spec.name for spec in self.run.manifest.judges}
         if baseline is not None and own != set(baseline.judges):
             raise RunError(
-                f"{self.run.path / FILE}: it belongs to a run of other judges "
+                f"{self.run.path / FILE}: the history belongs to a run with different judges "
                 f"({', '.join(baseline.judges)})",
                 "Restore this run's own history, or remove the file to start a new one.",
             )
@@ -153,8 +153,8 @@ class Sitting:
         for option, number in wanted.items():
             if number not in {None, stored[option]}:
                 raise RunError(
-                    f"{self.run.path / FILE}: {option} {number}: the baseline is fixed with "
-                    f"{stored[option]}. Leave {option} out."
+                    f"{self.run.path / FILE}: {option} {number}: the baseline already has a "
+                    f"fixed value, {stored[option]}. Leave out {option}."
                 )
 
     def check_look(self, option: str, number: int) -> None:
@@ -162,8 +162,9 @@ class Sitting:
         numbers = [look.number for look in self.history.looks_since_baseline]
         if number not in numbers:
             raise RunError(
-                f"{self.run.path / FILE}: {option} {number}: no such round since the last "
-                f"baseline. There are: {', '.join(map(str, numbers)) or 'none'}."
+                f"{self.run.path / FILE}: {option} {number}: there's no round with this number "
+                "since the last baseline. The rounds are: "
+                f"{', '.join(map(str, numbers)) or 'none'}."
             )
 
     def verdicts_on(

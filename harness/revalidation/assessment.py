@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from harness.tasks.item import Elicitation
 
 
-PARTLY_LEFT_OUT = ", on items that are partly left out now"
+PARTLY_LEFT_OUT = ", on items of which some are left out now"
 
 
 def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Yardstick) -> Look:
@@ -304,7 +304,7 @@ def _in_use(
     scorer: Scorer | None,
     yardstick: Yardstick,
 ) -> InUse | None:
-    """Test the judge in use; if no judge replied, the last test remains."""
+    """Test the judge in use. If no judge replied, the last test stays."""
     before = earlier[-1].in_use if earlier else None
     if scorer is None or not baseline.in_use:
         return before

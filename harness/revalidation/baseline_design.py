@@ -62,7 +62,7 @@ def proportional_sizes(sizes: IntArray, n: int) -> list[int]:
 
 
 def _strata(task: Task, items: Sequence[Item]) -> IntArray:
-    """Return (n,) stratum numbers; items with fewer than two ratings have a separate stratum.
+    """Return (n,) stratum numbers. Items with fewer than two ratings have a separate stratum.
 
     If raters made no choices, their response sets are counted.
     """

@@ -98,7 +98,8 @@ def check_comparable(sitting: Sitting, baseline: Baseline) -> None:
     reasons += [f"{judge}: {reason}" for judge, (_, reason) in left_out.items()]
     if reasons:
         raise RunError(
-            f"{sitting.run.path / FILE}: no replies can be added to the baseline: {reasons[0]}."
+            f"{sitting.run.path / FILE}: the baseline can't get any more replies, because "
+            f"{reasons[0]}."
         )
 
 

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from harness.tasks.item import AnswerKind
 
 MIN_COMPARABLE = 0.8  # share of a baseline's items; with fewer, no judge is comparable
-SAME = ". Use the same as in the baseline, or validate again: {anew}"
+SAME = ". Use the same ones as in the baseline, or validate again: {anew}"
 CAUSES = {
     "question": "the task's question or options have changed",
     "prompts": "the prompts have changed",
 }
 READING_CHANGED = (
-    "this version of judge-harness reads replies differently, and the baseline keeps no texts to "
-    "read again. Make a new one: {anew}"
+    "this version of judge-harness reads replies differently, but the baseline has no reply "
+    "texts to read again. Make a new baseline: {anew}"
 )
 JUDGE_CHANGED = "its {fields} {verb} changed in {file}"
 
@@ -75,8 +75,8 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
     task = copied or current
     if task is None:
         raise RunError(
-            f"{folder.path}: it doesn't contain item texts. Pass the task that has them: --task "
-            f"{shlex.quote(config.task)}"
+            f"{folder.path}: this folder doesn't contain item texts. Pass the task that has "
+            f"them: --task {shlex.quote(config.task)}"
         )
     task.require_options("re-validation")
     prompts = prompts_of(folder, task)
@@ -267,7 +267,7 @@ def _changed_items(baseline: Baseline, task: Task) -> dict[str, str]:
     now = item_hashes(task, baseline.items)
     hashes = zip(baseline.items, baseline.item_hashes, now, strict=True)
     return {
-        item: "its content has changed" if after else "the task no longer has it"
+        item: "the item's content has changed" if after else "the item is no longer in the task"
         for item, before, after in hashes
         if before != after
     }

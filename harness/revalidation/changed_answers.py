@@ -99,7 +99,7 @@ class AnswerChanges:
         n = len(self.items)
         if n:
             by_noise = round(self.n_by_noise)
-            noise = f" (about {by_noise} by its own noise)" if by_noise else ""
+            noise = f" (about {by_noise} expected from its usual noise)" if by_noise else ""
             return f"{n} of {self.n_compared} answers changed{self._mostly(labels)}{noise}"
         more = "more" if largest.direction == "up" else "less"
         if largest.category is None:

@@ -46,7 +46,7 @@ def _checked(condition: Condition | str) -> Condition:
         if quantity and condition.is_multiple == (quantity.name in RELATIVE):
             if quantity.name in PLAIN and str(quantity) != quantity.name:
                 raise RunError(
-                    f"--fail-on: {str(condition)!r}: {quantity.name} has no sign and no "
+                    f"--fail-on: {str(condition)!r}: {quantity.name} has neither a sign nor an "
                     f"interval. Write only {quantity.name}."
                 )
             return condition
@@ -67,7 +67,9 @@ def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> Non
     if any(condition.word == DECISION for condition in conditions):
         in_use = judges_in_use(run)
         if not in_use or in_use[0] not in [spec.name for spec in sitting.watched]:
-            reason = f"{in_use[0]} is in use and isn't watched" if in_use else "No judge of it is"
+            reason = (
+                f"{in_use[0]} is in use, but isn't watched" if in_use else "No judge in the run is"
+            )
             raise RunError(f"{run.path}: --fail-on {DECISION} needs a judge in use. {reason}.")
     names = [spec.name for spec in sitting.watched]
     for condition in conditions:
@@ -94,7 +96,7 @@ def _is_watched(quantity: ComparedQuantity) -> bool:
 
 
 def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) -> list[str]:
-    """Return a line for each judge and condition that fails; empty if none does.
+    """Return a line for each judge and condition that fails.
 
     A worse judge has also changed, and fails each condition once. An undefined number fails its
     limit. Judges that weren't run have no numbers.
@@ -178,7 +180,7 @@ def _beyond(
         figure = next(f for f in reported(judge, baseline) if f.name == quantity.name)
         if figure.baseline is None or figure.look is None:
             where = "of the baseline" if figure.baseline is None else "of this round"
-            yield f"{judge.judge}: {quantity} is NA (that {where} is unknown; {condition})"
+            yield f"{judge.judge}: {quantity} is NA (the value {where} is unknown; {condition})"
         elif condition.holds(figure.look, figure.baseline):
             yield (
                 f"{judge.judge}: {UNITS[figure.name].text}: {figure.look:.3g}, "

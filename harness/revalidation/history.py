@@ -124,7 +124,8 @@ def _of_another_version(path: Path) -> RunError:
         new = shlex.quote(f"{folder}.new")
         again = f" from a finished run: harness revalidate export RUN {new}  # RUN: that run"
     return RunError(
-        f"{path}: a different version of judge-harness wrote this baseline. Make a new one{again}"
+        f"{path}: a different version of judge-harness wrote this baseline. Make a new "
+        f"baseline{again}"
     )
 
 

@@ -204,9 +204,9 @@ class JudgeCharts:
             if (row.judge, row.elicitation) == (self.judge, elicitation)
         }
         lines: dict[str, dict[int, float | None]] = {
-            "1 / p, both tests": {n: _power(row.p_value) for n, row in evidence.items()},
+            "1 / p, from both tests": {n: _power(row.p_value) for n, row in evidence.items()},
             "e-value": {n: min(row.log_e_sum / log(10), MAX_POWER) for n, row in evidence.items()},
-            "changed from here on": {
+            "changed since this round": {
                 look.number: self._threshold(self.baselines[look.baseline])
                 for look, _ in self.looks
             },
@@ -220,9 +220,11 @@ class JudgeCharts:
         p_values = {n: t.p_values for n, t in tests.items() if t and t.judge == self.judge}
         if p_values:
             lines: dict[str, dict[int, float | None]] = {
-                "1 / p, a constant answer": {n: _power(p) for n, (p, _) in p_values.items()},
-                "1 / p, human rater": {n: _power(p) for n, (_, p) in p_values.items()},
-                "worse from here on": dict.fromkeys(p_values, _power(ALPHA)),
+                "1 / p, against a constant answer": {
+                    n: _power(p) for n, (p, _) in p_values.items()
+                },
+                "1 / p, against a human rater": {n: _power(p) for n, (_, p) in p_values.items()},
+                "worse since this round": dict.fromkeys(p_values, _power(ALPHA)),
             }
             title = "the judge in use: evidence that it is worse"
             yield self._power_chart("in use", title, lines)

@@ -41,7 +41,7 @@ class WatchedJudges(Judges):
 
     judges: Names = option(
         None,
-        "Watch only these judges, comma-separated. An ensemble brings its members.",
+        "Watch only these judges, comma-separated. The members of an ensemble are included.",
         flag="--judges -j",
     )
 
@@ -108,7 +108,7 @@ class AskingAgain(StoreOption, ValidatedFile, Server, Limit, WatchedRun):
 class Rebasing(AskingAgain, DryRun):
     """Options for accepting a round."""
 
-    yes: bool = option(False, "Accept a judge that is worse.")
+    yes: bool = option(False, "Accept the replies even if a judge is worse.")
 
 
 class Excluding(WatchedRun, DryRun):

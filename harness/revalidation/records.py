@@ -39,7 +39,7 @@ FLIPS, ANSWERED, BETA = "flips", "answered", "beta"
 
 
 class FigureUnit(NamedTuple):
-    """Names of a figure in sentences and charts, and its format in tables."""
+    """A figure's names in sentences and charts, and its format in tables."""
 
     text: str
     form: str
@@ -239,7 +239,7 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
 
     @property
     def answers_nothing(self) -> bool:
-        """Whether it replied, but none of its replies are answers."""
+        """Whether the judge replied, but none of its replies are answers."""
         answered = [f for f in self.figures if f.name == ANSWERED and f.n]
         return bool(answered) and not any(f.look for f in answered)
 
@@ -279,7 +279,7 @@ class InUse(Struct, frozen=True, kw_only=True):
 
     @property
     def fails(self) -> bool:
-        """Whether there is evidence that it is worse than one of them."""
+        """Whether there is evidence that the judge is worse than one of its rivals."""
         return min(self.p_values) <= ALPHA
 
 

@@ -170,7 +170,7 @@ def _warnings(sitting: Sitting) -> Iterator[str]:
     """Yield problems with the history and the replies of earlier rounds."""
     history = sitting.history
     if history.n_damaged > history.n_damaged_last:
-        yield f"{history.n_damaged} damaged lines of {sitting.run.path / FILE} are left out."
+        yield f"Damaged lines of {sitting.run.path / FILE} that are left out: {history.n_damaged}."
     if history.looks and is_ahead(history.looks[-1]):
         yield (
             f"Round {history.looks[-1].number} is dated {history.looks[-1].at}, which is ahead of "
@@ -203,7 +203,7 @@ def _stopped(sitting: Sitting, code: ExitCode, observer: Observer) -> LookEnding
 
 
 def _ask_today(sitting: Sitting, observer: Observer) -> ExitCode | None:
-    """Do a round; if that only completed an earlier day's replies, do another.
+    """Do a round. If this only completed an earlier day's replies, do another round.
 
     Return why requests were stopped.
     """
@@ -354,8 +354,8 @@ def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:
     last, dry_run = again[-1], sitting.options.dry_run
     verdicts = ", ".join(f"{judge.judge} {judge.verdict}" for judge in last.judges)
     text = (
-        f"The replies of round {number} {'would be' if dry_run else 'are'} excluded. "
-        f"Round {last.number} then: {verdicts}."
+        f"The replies of round {number} {'would be' if dry_run else 'are'} excluded. Round "
+        f"{last.number} is then: {verdicts}."
     )
     lines = [text, *(["Nothing was written."] if dry_run else [])]
     return LookEnding(sitting.run.path, 0, tuple(("", line) for line in lines), look=last)
@@ -401,7 +401,9 @@ def export_baseline(
     folder exists or can't be written.
     """
     if target.exists():
-        raise RunError(f"{target}: it already exists. Choose a different folder, or remove it.")
+        raise RunError(
+            f"{target}: this folder already exists. Choose a different folder, or remove it."
+        )
     with Sitting.at(run, options) as sitting:
         if sitting.history.baseline is None:
             sitting.append(completed(sitting, first_baseline(sitting)))
@@ -439,6 +441,7 @@ def history_of(run: RunFolder) -> HistoryReading:
     history = read_history(run.path / FILE)
     if not history.baselines:
         raise RunError(
-            f"{run.path}: it was never re-validated. Start with: {run.location.command_to_watch()}"
+            f"{run.path}: this run was never re-validated. Start with: "
+            f"{run.location.command_to_watch()}"
         )
     return history

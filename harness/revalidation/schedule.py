@@ -189,7 +189,7 @@ def options_of(
     if target in INSIDE_REPOSITORY:
         for path in (task, server.judges_file):
             if path:
-                _check_inside(Path(path), "Pass its path there.")
+                _check_inside(Path(path), "Pass its path in the repository.")
         task = task or _task_inside(run)
     else:
         task = task or _task_here(run)
@@ -249,8 +249,8 @@ def package_of(target: Target, source: str | None, extra: str = "") -> str:
     source = source or _installed_from()
     if source is None:
         raise RunError(
-            f"{target} installs the harness: name its repository, --package {REPOSITORY}, or a "
-            "wheel in yours, --package wheels/NAME.whl."
+            f"{target} installs the harness. Pass its repository, --package {REPOSITORY}, or a "
+            "wheel in your repository, --package wheels/NAME.whl."
         )
     parts = urlsplit(source)
     if parts.scheme.startswith("http") and not parts.path.endswith(".whl"):
@@ -261,7 +261,7 @@ def package_of(target: Target, source: str | None, extra: str = "") -> str:
                 f"--package names neither a repository nor a wheel. Anyone can claim a name at a "
                 f"package index, so pass {REPOSITORY} or the path of a wheel in your repository."
             )
-        _check_inside(Path(source), "Pass the wheel's path there.")
+        _check_inside(Path(source), "Pass the wheel's path in the repository.")
         return f"./{Path(source)}{extra}"
     if parts.password or (parts.username and not parts.scheme.endswith("ssh")):
         raise RunError(
@@ -292,13 +292,13 @@ def _task_inside(run: RunFolder) -> str | None:
         if folder.is_relative_to(here):
             return str(folder.relative_to(here))
     raise RunError(
-        f"{run.path}: it doesn't contain item texts, and its task isn't in this folder. Pass a "
-        "path in the repository with --task, or export the baseline with --item-text."
+        f"{run.path}: this folder contains neither item texts nor the task. Pass a path in the "
+        "repository with --task, or export the baseline with --item-text."
     )
 
 
 def _task_here(run: RunFolder) -> str | None:
-    """Return the path of the task on this machine; None if the run has the item texts."""
+    """Return the path of the task on this machine, or None if the run has the item texts."""
     if run.manifest.config.item_text:
         return None
     folder = find_task(run.manifest.config.task).resolve()
@@ -328,8 +328,8 @@ def _server_there(
         else:
             return there
     raise RunError(
-        f"{run.path}: {target} can't run {refused}, because no judges.yaml there defines it as "
-        "it was validated",
+        f"{run.path}: {target} can't run {refused}, because no judges.yaml there defines the "
+        "judge as it was validated",
         f"{'Commit' if is_pipeline else 'Write'} a file that does, and name it with --judges-file.",
     )
 
@@ -381,7 +381,7 @@ def unset_keys(keys: Iterable[str]) -> list[str]:
 
 
 def time_until_due(last: Look | None, every: Period) -> timedelta:
-    """Return the time until the next round is due; zero or less if it is.
+    """Return the time until the next round is due, which is zero or less if it is due now.
 
     A round is due if the last one is at least nine tenths of the period old. It is due at once if
     the last one has missing replies, or is dated in the future because a clock was ahead.
@@ -472,7 +472,7 @@ def is_ahead(look: Look) -> bool:
 def _check_words(schedule: Schedule, target: Target) -> None:
     for word in (schedule.run, *schedule.options, schedule.package, str(Path.cwd())):
         if not word.isprintable() or "${{" in word:
-            raise RunError(f"{word!r} can't be written into a schedule. Rename it.")
+            raise RunError(f"{word!r} can't be written into a schedule. Use a different name.")
     if target in INSIDE_REPOSITORY:
         _check_inside(
             Path(schedule.run),

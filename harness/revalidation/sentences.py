@@ -37,13 +37,14 @@ ALL_ALIKE = (
     "common, such as a gateway, a provider or the way items are sent."
 )
 RETEST = (
-    "The baseline has one reply per item, so the judges' usual noise is unknown. The first round "
-    "can show that rates changed, but not single items. Use five replies: --samples 5 in the run, "
-    "or --baseline-replies 5 in the first round."
+    "The baseline has one reply per item, so the judges' usual noise is unknown. The first "
+    "round can show that rates changed, but not which items changed. Use five replies: "
+    "--samples 5 in the run, or --baseline-replies 5 in the first round."
 )
 SAMPLED = (
-    "The items were sampled with unequal probabilities. Metrics and the decision weight them by "
-    "the inverse. Flips, the tests of judges and changes over all rounds describe the sample."
+    "The items were sampled with unequal probabilities. Metrics and the decision weight items "
+    "by the inverse of their probability. Flips, the tests of judges and changes over all "
+    "rounds describe the sample."
 )
 
 
@@ -65,9 +66,9 @@ def judge_sentence(judge: JudgeLook, look: Look, baseline: Baseline) -> str:
     """Describe in one sentence whether a judge changed, and how."""
     match judge.verdict:
         case "not comparable":
-            claim = f"not compared, as {judge.reason}"
+            claim = f"not compared, because {judge.reason}"
         case "not asked":
-            claim = f"not asked ({judge.reason})"
+            claim = f"not run ({judge.reason})"
         case "not assessed" | "incomplete" as standing:
             claim = f"{standing}: {judge.reason}"
         case "changed" | "worse":
@@ -76,9 +77,9 @@ def judge_sentence(judge: JudgeLook, look: Look, baseline: Baseline) -> str:
             if judge.shortfall:
                 claim += f"; {judge.shortfall} now: {judge.reason}"
             elif judge.reason:
-                claim += f"; it was not asked now ({judge.reason})"
+                claim += f"; it was not run in this round ({judge.reason})"
         case _:
-            claim = f"no change seen{_power(judge, baseline)}"
+            claim = f"no change detected{_power(judge, baseline)}"
     return f"{judge.judge}: {claim}."
 
 
@@ -113,10 +114,10 @@ def _power(judge: JudgeLook, baseline: Baseline) -> str:
         return ""
     share = "any number" if power.share is None else f"{power.share:.0%}"
     if power.is_enough:
-        return f" (a change in {share} of the items would be found within {N_LOOKS} rounds)"
+        return f" (a change in {share} of the items would be detected within {N_LOOKS} rounds)"
     fewer = f"fewer than {share}" if power.share is not None else share
     advice = (
-        f"An anchor of {power.n_items_needed} items would show one in {WANTED_SHARE:.0%}"
+        f"An anchor of {power.n_items_needed} items would show a change in {WANTED_SHARE:.0%}"
         if power.n_items_needed
         else "Add items"
     )

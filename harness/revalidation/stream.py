@@ -39,7 +39,7 @@ class Stream:
 
     @property
     def p_value(self) -> float:
-        """The smallest p-value so far: an alarm stays even if its items are left out later."""
+        """The smallest p-value so far, so an alarm stays even if its items are left out later."""
         return min(look.p_value for look in self.path.looks)
 
     def figures(self) -> Iterator[Figure]:

@@ -317,7 +317,7 @@ def holdout_of(
     where = f"task {task.name}"
     if recorded is not None:
         raise RunError(
-            f"{where}: a holdout of {recorded:g} is fixed for these ratings. Drop --holdout."
+            f"{where}: these ratings already have a fixed holdout of {recorded:g}. Drop --holdout."
         )
     if tried := [] if new_ledger else judges_tried(task, criterion):
         n_tried = "1 judge was" if len(tried) == 1 else f"{len(tried)} judges were"
@@ -407,8 +407,8 @@ def read_ledger(file: Path) -> tuple[LedgerLine, ...]:
                     lines.append(_DECODE(line))
                 except (ValueError, RecursionError):
                     raise RunError(
-                        f"{file}: line {number} is not a line of a ledger. Restore it, or remove "
-                        "the file to count from the next validation on."
+                        f"{file}: line {number} is not a line of a ledger. Restore the file, or "
+                        "remove it to start counting with the next validation."
                     ) from None
     except (FileNotFoundError, NotADirectoryError):
         return ()
@@ -506,8 +506,8 @@ def _check_unspent(series: ItemSeries) -> None:
         names = ", ".join(line.confirmed.values())
         run = f" of {line.run}" if line.run else ""
         raise RunError(
-            f"the held-out items were used at {line.at}, to confirm {names}{run}, and "
-            "cannot be used again. To confirm another judge, get ratings for new items."
+            f"the held-out items were used at {line.at}, to confirm {names}{run}, and can't be "
+            "used again. To confirm a different judge, get ratings for new items."
         )
 
 

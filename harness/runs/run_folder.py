@@ -234,7 +234,7 @@ class NewJudges:
 
 
 class RunFolder:
-    """A run on disk, treated as data, whoever created it."""
+    """A run on disk, treated as untrusted data, whoever created it."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -319,7 +319,7 @@ class RunFolder:
         except OSError as error:
             raise RunError(f"{file}: cannot be read ({error.strerror}).") from None
         except (ValueError, AttributeError, RecursionError):
-            raise RunError(f"{file}: not a manifest. The run cannot be read.") from None
+            raise RunError(f"{file}: not a manifest, so the run can't be read.") from None
         if schema_version is True or schema_version != SCHEMA_VERSION:
             writer = fields.get("versions")
             needed = writer.get("harness") if isinstance(writer, dict) else None
@@ -363,7 +363,7 @@ class RunFolder:
                 raise
             raise RunError(
                 f"{self.path}: keeps no item texts, and task {shlex.quote(config.task)} is missing",
-                "Pass the task that has them with --task.",
+                "Pass the task that has these texts with --task.",
             ) from None
         if task.content_hash != self.manifest.hashes["task"]:
             raise RunError(
@@ -421,7 +421,7 @@ class RunFolder:
         return (
             f"{file}: schema version {written}, but this version of harness writes "
             f"{METRICS_SCHEMA}. The file is kept, and the numbers were recomputed from the "
-            "verdicts. Remove it to have it rewritten."
+            "verdicts. To have the file rewritten, remove it."
         )
 
     def open_log(self) -> VerdictLog:
@@ -510,13 +510,13 @@ def _run_id(
 def _check_entries(path: Path) -> None:
     """Reject a folder that contains links, FIFOs or devices, or is itself a link."""
     if path.is_symlink():
-        raise RunError(f"{path}: is a link. Pass the run folder itself.")
+        raise RunError(f"{path}: this is a link. Pass the run folder itself.")
     try:
         problem = unsafe_entry(path)
     except OSError as error:
         raise RunError(f"{path}: cannot be listed ({error.strerror}).") from None
     if problem:
-        raise RunError(f"{path}: cannot be used as a run folder: {problem}. Remove it.")
+        raise RunError(f"{path}: cannot be used as a run folder: {problem}. Remove that entry.")
 
 
 class _Header(msgspec.Struct):

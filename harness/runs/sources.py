@@ -286,14 +286,14 @@ def _by_judge(
     for spec in folder.manifest.judges:
         if not asked.keys() >= set(spec.members):
             raise RunError(
-                f"{folder.path}: {spec.name} has a member that is not a judge of this run. "
+                f"{folder.path}: {spec.name} has a member that isn't one of this run's judges. "
                 "Restore manifest.json."
             )
     for judge in logged:
         if judge not in asked:
             raise RunError(
-                f"{folder.verdicts}: judge {judge!r} is not a judge of this run. "
-                "Restore the run's own verdicts."
+                f"{folder.verdicts}: judge {judge!r} isn't one of this run's judges. Restore the "
+                "run's own verdicts."
             )
     return {name: logged.get(name, ()) for name in asked}
 
@@ -459,8 +459,8 @@ def source_of_verdicts(
     if confirmed is not None:
         if confirmed not in by_judge:
             raise RunError(
-                f"{verdicts}: no judge {confirmed!r} with verdicts on the held-out items. "
-                f"Pass one of {', '.join(by_judge) or 'those that have some'}."
+                f"{verdicts}: judge {confirmed!r} has no verdicts on the held-out items. Pass "
+                f"one of {', '.join(by_judge) or 'the judges that have some'}."
             )
         by_judge = {confirmed: by_judge[confirmed]}
         n_left_out.clear()
@@ -518,8 +518,8 @@ def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | 
     recorded = recorded_holdout(task, criterion)
     if recorded is None:
         raise RunError(
-            f"task {task.name}: no items of these ratings are held out. Hold some out before the "
-            "first judge is tried, with --holdout 0.3."
+            f"task {task.name}: no rated items are held out. Hold some out before you try the "
+            "first judge, with --holdout 0.3."
         )
     return recorded
 

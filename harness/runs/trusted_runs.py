@@ -127,7 +127,9 @@ def _trust(
     source: Source, judge: str, trusting: Trusting, choices: Choices, n_judges: int
 ) -> VerdictTrust:
     if trusting.max_error is None:
-        raise OptionError("max_error", "a bound on the error is needed", "Pass one, such as 0.1")
+        raise OptionError(
+            "max_error", "this needs a bound on the error", "Pass a bound, such as 0.1"
+        )
     level = DEFAULT_LEVEL if choices.confidence is None else choices.confidence
     if not 0.0 < level < 1.0:
         raise OptionError("confidence", "a confidence level must be between 0 and 1", found=level)

@@ -82,7 +82,9 @@ class AnswerRules:
         """
         if self.scale in OPEN_SCALES:
             if elicitation == "response_set":
-                problem = "a response set needs options, and the task has none. Write forced_choice"
+                problem = (
+                    "a response set needs options, but the task has no options. Write forced_choice"
+                )
                 raise BadAnswerError("set_not_admissible", problem)
             return (_number if self.scale == "continuous" else _text)(value, self)
         return (_response_set if elicitation == "response_set" else _option)(value, self)
@@ -115,7 +117,7 @@ def _text(value: object, rules: AnswerRules) -> tuple[str, bool]:
     """Read a text or CANNOT_ASSESS, and whether it is a foreign label."""
     text, is_foreign = _open_answer(value, rules)
     if len(text) > MAX_ANSWER_CHARS:
-        problem = f"the value has {len(text)} characters. At most {MAX_ANSWER_CHARS}"
+        problem = f"the value has {len(text)} characters. Write at most {MAX_ANSWER_CHARS}"
         raise BadAnswerError("too_long", problem)
     return text, is_foreign
 
@@ -130,12 +132,16 @@ def _number(value: object, rules: AnswerRules) -> tuple[str, bool]:
         number = float(value)
     if number is None or not isfinite(number):
         problem = (
-            f"{quoted('value', text)} is not a number. Write one, or list it under ignore_labels"
+            f"{quoted('value', text)} is not a number. Write a number, or list the value "
+            "under ignore_labels"
         )
         raise BadAnswerError("non_numeric_value", problem)
     if rules.bounds and not rules.bounds[0] <= number <= rules.bounds[1]:
         low, high = map(number_text, rules.bounds)
-        problem = f"{quoted('value', text)} is outside {low} to {high}. Correct it, or the bounds"
+        problem = (
+            f"{quoted('value', text)} isn't between {low} and {high}. Correct the value or the "
+            "bounds"
+        )
         raise BadAnswerError("out_of_bounds", problem)
     return number_text(number), False
 
@@ -144,9 +150,11 @@ def _unknown(text: str, rules: AnswerRules, *, numeric: bool) -> BadAnswerError:
     if not text:
         return _empty()
     if text == CANNOT_ASSESS:
-        problem = f"value {text!r} is not allowed here. Say 'abstain: true' in task.yaml"
+        problem = (
+            f"value {text!r} is not allowed here. To allow it, write 'abstain: true' in task.yaml"
+        )
         return BadAnswerError("unknown_label", problem)
-    remedy = f"Write one of {', '.join(rules.keys)}, or list it under ignore_labels"
+    remedy = f"Write one of {', '.join(rules.keys)}, or list the value under ignore_labels"
     if numeric:
         return BadAnswerError(
             "non_numeric_value", f"{quoted('value', text)} is not a number. {remedy}"
@@ -155,7 +163,7 @@ def _unknown(text: str, rules: AnswerRules, *, numeric: bool) -> BadAnswerError:
 
 
 def _empty() -> BadAnswerError:
-    problem = "the value is empty. Leave the row out if the rater gave none"
+    problem = "the value is empty. Remove the row if the rater gave no answer"
     return BadAnswerError("empty_value", problem)
 
 
@@ -175,13 +183,16 @@ def _response_set(value: object, rules: AnswerRules) -> tuple[str | tuple[str, .
 
 def _inadmissible(named: Sequence[str], chosen: tuple[str, ...], rules: AnswerRules) -> str:
     if CANNOT_ASSESS in named:
-        return f"contains {CANNOT_ASSESS}. Write only that, or leave it out"
+        return (
+            f"contains {CANNOT_ASSESS} together with options. Write either {CANNOT_ASSESS} or "
+            "options"
+        )
     if len(chosen) < len(named):
-        return "names an option twice. Name it once"
+        return "lists an option twice. Remove one of the two"
     if rules.sets is None and len(rules.keys) > MAX_POWERSET_OPTIONS:
-        return "can't be identified with so many options. List the response_sets in task.yaml"
+        return "can't be checked with so many options. List the response_sets in task.yaml"
     if rules.sets is not None and frozenset(chosen) not in rules.sets:
-        return "is not one of the response_sets. Add it to them in task.yaml"
+        return "is not one of the response_sets. Add the set to response_sets in task.yaml"
     return ""
 
 
@@ -197,6 +208,6 @@ def _parts(value: object) -> list[object]:
         problem = f"{cell} is not a response set. Write a JSON array of option keys"
         raise BadAnswerError("unknown_label", problem)
     if not members:
-        problem = "the response set is empty. Name its options, or leave the row out"
+        problem = "the response set is empty. List its options, or remove the row"
         raise BadAnswerError("empty_response_set", problem)
     return members

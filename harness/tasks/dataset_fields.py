@@ -122,28 +122,34 @@ class DatasetFields(Split):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.name is None) is (self.file is None):
-            raise ValueError("name: name a data set of the hub as OWNER/NAME, or else a file")
+            raise ValueError(
+                "name: write a data set from the hub as OWNER/NAME, or pass a file instead"
+            )
         if self.name and self.revision is None:
             raise ValueError(
-                "revision: not found. Add the commit that `git ls-remote "
+                "revision: this field is missing. Add the commit that `git ls-remote "
                 f"{HUB}/{self.name} HEAD` prints, 40 hexadecimal digits"
             )
         if self.file and {"configuration", "split", "revision"} & self.model_fields_set:
-            raise ValueError("file: it has no configuration, split or revision. Remove them")
+            raise ValueError(
+                "file: a file has no configuration, split or revision. Remove these fields"
+            )
         layouts = [role for role in LAYOUTS if role in self.columns]
         if len(layouts) != 1:
             named = " and ".join(layouts) or "none"
-            raise ValueError(f"columns: found {named}. Name one of {', '.join(LAYOUTS)}")
+            raise ValueError(f"columns: found {named}. Use one of {', '.join(LAYOUTS)}")
         if ("rater" in self.columns) is not ("label" in self.columns):
-            raise ValueError("columns: rater and label go together. Name both or none")
+            raise ValueError("columns: rater and label go together. Use both or none")
         for role, names in self.columns.items():
             if len(names) > 1 and role not in SEVERAL:
-                raise ValueError(f"columns: found {len(names)} for {role}. Name one")
+                raise ValueError(f"columns: found {len(names)} columns for {role}. Use only one")
         if reserved := RESERVED.intersection(self.columns.get("text", ())):
             name = min(reserved)
-            raise ValueError(f"columns: text: {name!r} is not a field. Rename it under 'derive'")
+            raise ValueError(
+                f"columns: text: {name!r} is not a field. Rename the column under 'derive'"
+            )
         if "rater" in self.columns and "id" not in self.columns:
-            raise ValueError("columns: id not found. Name the column that identifies items")
+            raise ValueError("columns: id is missing. Add the column that identifies items")
         return self
 
     @property

@@ -71,7 +71,7 @@ def find_task(name_or_path: str) -> Path:
     if (path / TASK_FILE).is_file():
         return path
     if path.is_dir():
-        raise TaskError(f"{path}: the folder has no {TASK_FILE}. Write one.")
+        raise TaskError(f"{path}: the folder has no {TASK_FILE}. Create this file.")
     names = ", ".join(tasks) or "none"
     raise TaskError(
         in_sentences(

@@ -22,8 +22,8 @@ BUILDERS = ("csv", "json", "parquet", "arrow")  # those that read tables alone
 CACHED = "cache"  # what reads a data set of the library's cache where the hub is out of reach
 
 NOT_CACHED = (
-    "the hub cannot be reached, and this commit is not in the cache. Connect once "
-    "(HF_HUB_OFFLINE must not be set)."
+    "the hub cannot be reached, and this commit is not in the cache. Connect to the internet "
+    "once (HF_HUB_OFFLINE must not be set)."
 )
 
 
@@ -36,7 +36,9 @@ def cached_split(name: str, split: Split) -> Path:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise TaskError(f"{path.parent}: cannot be made ({error.strerror}).") from None
+            raise TaskError(
+                f"{path.parent}: this folder can't be created ({error.strerror})."
+            ) from None
         download_split(name, split, path)
     return path
 
@@ -103,13 +105,19 @@ def _table_of(name: str, split: Split) -> pa.Table:
         raise TaskError(f"{name}: {_problem(error)}") from None
     if is_other:
         raise TaskError(f"{name}: {NOT_CACHED}")
-    raise TaskError(f"{name}: is made of {kind}. Only {', '.join(BUILDERS)} are read.")
+    raise TaskError(
+        f"{name}: the data set consists of {kind} files, but only {', '.join(BUILDERS)} can be "
+        "read."
+    )
 
 
 def _problem(error: Exception) -> str:
     if "script" in str(error):
-        return "needs a script, and the harness runs no code of a data set. Use another one."
+        return (
+            "needs a script, but the harness doesn't run a data set's code. Use a different "
+            "data set."
+        )
     if isinstance(error, ConnectionError):
         return NOT_CACHED
     kind = type(error).__name__
-    return f"cannot be downloaded ({kind}). Check name, configuration, split and revision."
+    return f"cannot be downloaded ({kind}). Check the name, configuration, split and revision."

@@ -78,13 +78,13 @@ def check_ratings(
         answer, is_foreign = cells.answer(row, names, place)
         key = (rater << 1 | (answer[0] == "response_set")) << 33 | item
         if key in keys:
-            problem = "this rating is there twice. Keep one row"
+            problem = "this rating is in the table twice. Keep only one row"
             _refuse(_at(where, place), Rating(*names, *answer), "duplicate_rating", problem)
         keys.add(key)
         if item < n_items:
             is_rated[item] = True
         elif items is not None:
-            problem = "the items file has no such item. Add it there"
+            problem = "this item isn't in the items file. Add the item there"
             _refuse(_at(where, place), Rating(*names, *answer), "unknown_item", problem)
         if is_foreign:
             ignored.append(Rating(*names, *answer, made))
@@ -177,5 +177,7 @@ def _refuse(where: str, rating: Rating, reason: RatingFault, problem: str) -> No
 def _check_rated(where: str, items: Sequence[Item], is_rated: Sequence[int]) -> None:
     if unrated := [item.id for item, rated in zip(items, is_rated, strict=True) if not rated]:
         more = f" ({len(unrated) - 1} more like it)" if len(unrated) > 1 else ""
-        problem = f"item {unrated[0]!r} has no ratings{more}. Rate it or remove it from the items."
+        problem = (
+            f"item {unrated[0]!r} has no ratings{more}. Rate the item, or remove it from the items."
+        )
         raise TaskError(f"{where}: {problem}", reason="unrated_item")

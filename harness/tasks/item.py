@@ -55,8 +55,8 @@ def path_inside(folder: Path, name: str, field: str) -> Path:
     climbs = bool(parts.anchor) or ".." in parts.parts
     if climbs or not _resolves_inside(path, folder):
         raise TaskError(
-            f"{folder / TASK_FILE}: {field}: {name!r} leaves the task's folder. "
-            "Put the file into the folder and name it from there."
+            f"{folder / TASK_FILE}: {field}: {name!r} is outside the task's folder. Put the file "
+            "into the folder, and write its path relative to the folder."
         )
     return path
 

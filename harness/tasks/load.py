@@ -119,8 +119,8 @@ def task_from(subject: TableTask) -> TableContent:
     )
     if sets and len(order) > MAX_POWERSET_OPTIONS and "response_sets" not in described:
         raise TaskError(
-            f"{where}: found more than {MAX_RESPONSE_SETS} different response sets. Join options "
-            "that mean the same (--rename), or give a table of fewer options."
+            f"{where}: found more than {MAX_RESPONSE_SETS} different response sets. Merge "
+            "options that mean the same (--rename), or use a table with fewer options."
         )
     try:
         file = TaskFile.model_validate(described)
@@ -149,8 +149,9 @@ def _check_rejected(where: str, rejected: Sequence[str], n_answers: int) -> None
         raise TaskError(f"{where}: no row could be used{reason}.")
     if len(rejected) > MAX_REJECTED * (len(rejected) + n_answers):
         raise TaskError(
-            f"{where}: {len(rejected)} rows or cells cannot be used, more than {MAX_REJECTED:.0%} "
-            f"of the answers ({rejected[0]}). Correct them or leave them out."
+            f"{where}: {len(rejected)} rows or cells can't be used, which is more than "
+            f"{MAX_REJECTED:.0%} of the answers (such as {rejected[0]}). Correct or remove these "
+            "rows."
         )
 
 
@@ -175,7 +176,7 @@ def _from_tables(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
             "item, rater and value."
         )
     if groups_path and not items_path:
-        raise TaskError(f"{groups_path}: found groups but no items. Write an items file.")
+        raise TaskError(f"{groups_path}: found groups but no items. Create an items file.")
     items = _read_items(items_path, groups_path) if items_path else None
     ratings: Sequence[Rating] = ()
     ignored: tuple[Rating, ...] = ()
@@ -195,7 +196,7 @@ def _from_dataset(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
         if path := table_path(folder, kind, getattr(file, kind)):
             raise TaskError(
                 f"{path}: {TASK_FILE} names a data set, which already contains items and "
-                "ratings. Remove one of the two."
+                "ratings. Remove this file, or the data set."
             )
     table = DatasetTable(file, folder)
     items = table.items()
@@ -218,7 +219,8 @@ def table_path(folder: Path, kind: TableKind, name: str | None) -> Path | None:
     names = [kind + ending for ending in ENDINGS if (folder / (kind + ending)).exists()]
     if len(names) > 1:
         raise TaskError(
-            f"{folder}: found {' and '.join(names)}. Say which one under '{kind}' in {TASK_FILE}."
+            f"{folder}: found {' and '.join(names)}. Write the one to use under '{kind}' in "
+            f"{TASK_FILE}."
         )
     return path_inside(folder, names[0], kind) if names else None
 
@@ -272,10 +274,13 @@ def _join(path: Path, item: Item, shared: Mapping[str, dict[str, str]]) -> Item:
     where = f"{path}: item {item.id!r}"
     fields = shared.get(item.group)
     if fields is None:
-        raise TaskError(f"{where}: group {item.group!r} is not in the groups file. Add it there.")
+        raise TaskError(
+            f"{where}: group {item.group!r} is not in the groups file. Add the group there."
+        )
     if repeated := fields.keys() & item.fields.keys():
         raise TaskError(
-            f"{where}: its group has the field {min(repeated)!r} too. Rename one of them."
+            f"{where}: the field {min(repeated)!r} is also in the item's group. Rename one "
+            "of the two fields."
         )
     return Item(item.id, fields | item.fields, item.group, item.criterion)
 

@@ -46,7 +46,9 @@ def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
     """Read the similarities of texts, each pair in both orders."""
     path = path_inside(folder, name, "similarity")
     if not path.is_file():
-        raise TaskError(f"{path}: not found. Write it, or leave 'similarity' out of task.yaml.")
+        raise TaskError(
+            f"{path}: not found. Create this file, or remove 'similarity' from task.yaml."
+        )
     similarities: dict[tuple[str, str], float] = {}
     for line, row in read_rows(path, required=COLUMNS):
         text, other = (as_text(row[name]).strip() for name in COLUMNS[:2])
@@ -250,8 +252,8 @@ class Task(TaskFields):
         if not self.has_text(item):
             raise TaskError(
                 f"task {self.name}: item {item.id!r} is blank: it has no text in "
-                f"{' or '.join(self.text)}. Add one, or name the fields that contain text under "
-                "'text' in task.yaml."
+                f"{' or '.join(self.text)}. Add a text, or list the fields that contain text "
+                "under 'text' in task.yaml."
             )
         texts = [item.fields.get(name, "") for name in self.text]
         if len(texts) == 1:

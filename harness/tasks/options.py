@@ -73,7 +73,8 @@ class Option(Frozen):
         _check_name("label", self.label, MAX_LABEL_CHARS)
         if marks := sorted(set(self.key) & set(PUNCTUATION)):
             raise ValueError(
-                f"key: found {marks[0]!r} in {self.key!r}. Leave out {' '.join(PUNCTUATION)}"
+                f"key: found {marks[0]!r} in {self.key!r}. Don't use {' '.join(PUNCTUATION)} "
+                "in a key"
             )
         return self
 
@@ -85,7 +86,9 @@ def _check_name(field: str, text: str, max_chars: int) -> None:
             "line, without spaces around them"
         )
     if text.upper() == CANNOT_ASSESS:
-        raise ValueError(f"{field}: {CANNOT_ASSESS} is not an option. Say 'abstain: true' instead")
+        raise ValueError(
+            f"{field}: {CANNOT_ASSESS} can't be an option. Write 'abstain: true' instead"
+        )
 
 
 def _as_option(value: object) -> object:

@@ -326,7 +326,9 @@ class TaskFields(Frozen):
         if value != CONTIGUOUS or "options" not in info.data:
             return value
         if info.data.get("scale") != "ordinal":
-            raise PydanticCustomError("scale", "it needs an ordinal scale. List the sets instead")
+            raise PydanticCustomError(
+                "scale", "this value needs an ordinal scale. List the sets instead"
+            )
         return contiguous_sets([option.key for option in info.data["options"]])
 
     @model_validator(mode="after")
@@ -354,8 +356,8 @@ class TaskFields(Frozen):
         """Raise `TaskError` for something that needs options if the task has none."""
         if self.is_open:
             raise TaskError(
-                f"task {self.name}: {what} needs options to choose from, and a {self.scale} scale "
-                "has none."
+                f"task {self.name}: {what} needs options to choose from, but a {self.scale} "
+                "scale has no options."
             )
 
     def described(self) -> JsonObject:
@@ -401,7 +403,7 @@ class TaskFile(TaskFields):
     def _check_raters(self) -> Self:
         if self.datasets and self.datasets.is_counted and self.rater_ids == "real":
             raise ValueError(
-                "rater_ids: the data set doesn't say who gave a rating. Leave rater_ids out"
+                "rater_ids: the data set doesn't say who gave a rating. Leave out rater_ids"
             )
         return self
 
@@ -440,7 +442,7 @@ def read_task_file(path: Path) -> TaskFile:
         return TaskFile.model_validate(content)
     except ValidationError as error:
         fault = fault_of(error)
-        more = f" ({fault.n_more} more after this)" if fault.n_more else ""
+        more = f" (more problems: {fault.n_more})" if fault.n_more else ""
         raise TaskError(f"{path}: {_one_line(fault)}{more}") from None
 
 
@@ -449,11 +451,14 @@ def _one_line(fault: Fault) -> str:
     if kind == "value_error":
         return f"{where}.{message}." if where else f"{message}."
     if kind == "missing":
-        return f"{where}: not found. Add it."
+        return f"{where}: this field is missing. Add it."
     if kind == "extra_forbidden":
         first, _, rest = where.partition(".")
         model = NESTED_FIELDS.get(first, Option) if rest else TaskFile
-        return f"{where}: unknown field. Remove it, or use one of {', '.join(model.model_fields)}."
+        return (
+            f"{where}: unknown field. Remove this field, or use one of "
+            f"{', '.join(model.model_fields)}."
+        )
     value = repr(fault.found)
     shown = value if len(value) <= SHOWN_CHARS else f"{value[:SHOWN_CHARS]}..."
     return f"{where}: found {shown}. {capitalised(message)}."
@@ -462,57 +467,74 @@ def _one_line(fault: Fault) -> str:
 def _check_fields(task: TaskFields) -> None:
     """Check fields against each other; messages begin with the field concerned."""
     if task.reasons in task.text:
-        raise ValueError(f"reasons: judges would be shown {task.reasons!r}. Remove it from 'text'")
+        raise ValueError(
+            f"reasons: judges would see the field {task.reasons!r}. Remove this field from 'text'"
+        )
     _check_bounds(task)
     if task.is_open:
         _check_open(task)
         return
     if len(task.options) < MIN_OPTIONS:
         found = task.options[0].key if task.options else "none"
-        raise ValueError(f"options: found {found}. Name at least two on a {task.scale} scale")
+        raise ValueError(
+            f"options: found {found}, but the scale is {task.scale}. List at least two options"
+        )
     keys = [option.key for option in task.options]
     _check_options(task.options)
     _check_scale(task.scale, keys)
     _check_keys("positive", task.positive, keys)
     if len(task.positive) == len(keys):
-        raise ValueError("positive: every option is positive. Leave out those that are not")
+        raise ValueError(
+            "positive: every option is positive. Remove the options that aren't positive"
+        )
     _check_response_sets(task, keys)
     _check_sensitivity(task, keys)
     _check_rubric_scale(task)
     if task.weights is not None:
         _check_weights(task.weights, len(keys), abstain=task.abstain)
     if task.alt_test and task.rater_ids == "positional":
-        raise ValueError("alt_test: raters are positional, so no rater is compared. Leave it out")
+        raise ValueError(
+            "alt_test: raters are positional, so no rater is compared. Leave out alt_test"
+        )
     if task.pairwise:
         _check_pairwise(task, task.pairwise, keys)
     _check_words(task, keys)
     if listed := [label for label in task.ignore_labels if label in keys]:
         raise ValueError(
-            f"ignore_labels: {listed[0]!r} is an option. Remove it from one of the two"
+            f"ignore_labels: {listed[0]!r} is also listed as an option. Remove the label "
+            "from one of the two lists"
         )
     _check_repeats("text", task.text)
 
 
 def _check_bounds(task: TaskFields) -> None:
     if task.similarity is not None and task.scale != "text":
-        raise ValueError(f"similarity: the scale is {task.scale}. Leave it out")
+        raise ValueError(
+            f"similarity: the scale is {task.scale}, but similarity is for a text scale. "
+            "Leave out similarity"
+        )
     if task.bounds is None:
         return
     if task.scale != "continuous":
-        raise ValueError(f"bounds: the scale is {task.scale}. Leave them out")
+        raise ValueError(
+            f"bounds: the scale is {task.scale}, but bounds are for a continuous scale. Leave "
+            "out bounds"
+        )
     low, high = task.bounds
     if low >= high:
-        raise ValueError(f"bounds: found {low:g} to {high:g}. Write the least number first")
+        raise ValueError(f"bounds: found {low:g} to {high:g}. Write the lower number first")
 
 
 def _check_open(task: TaskFields) -> None:
     """Reject fields that only make sense with options."""
     for name, without_options in OF_OPTIONS.items():
         if getattr(task, name) != without_options:
-            raise ValueError(f"{name}: a {task.scale} scale has no options. Leave it out")
+            raise ValueError(f"{name}: a {task.scale} scale has no options. Leave out this field")
     settings = task.alt_test
     if settings is not None and settings != AltTestFields(eps=settings.eps):
-        raise ValueError(f"alt_test: on a {task.scale} scale it only accepts eps. Remove the rest")
+        raise ValueError(
+            f"alt_test: on a {task.scale} scale, alt_test only accepts eps. Remove the other fields"
+        )
     _check_repeats("text", task.text)
 
 
@@ -528,20 +550,24 @@ def _check_wording(wording: Wording, text: Sequence[str], keys: Sequence[str]) -
     if sorted(names) != sorted(text):
         wanted = ", ".join(f"{{{{{name}}}}}" for name in text)
         raise ValueError(
-            f"verbalised: template must contain {wanted}, each once, and no other field"
+            f"verbalised: the template must contain {wanted}, each exactly once, and no other field"
         )
     if set(wording.words) != set(keys):
         raise ValueError(f"verbalised: words: write a word for each option: {', '.join(keys)}")
     words = [word.casefold() for word in wording.words.values()]
     _check_repeats("verbalised: words", words, "Give each option its own word")
     if wrong := [word for word in words if not word.isalpha()]:
-        raise ValueError(f"verbalised: words: found {wrong[0]!r}. Write a word of letters")
+        raise ValueError(
+            f"verbalised: words: found {wrong[0]!r}. Write a word that consists of letters"
+        )
     _check_keys("verbalised: weights", tuple(wording.weights), keys)
 
 
 def _check_options(options: Sequence[Option]) -> None:
-    _check_repeats("options", [option.key for option in options], "Give each its own key")
-    _check_repeats("options", [option.label for option in options], "Give each its own label")
+    _check_repeats("options", [option.key for option in options], "Give each option its own key")
+    _check_repeats(
+        "options", [option.label for option in options], "Give each option its own label"
+    )
     owner = {option.key.casefold(): option.key for option in options}
     for option in options:
         other = owner.get(option.label.casefold(), option.key)
@@ -554,15 +580,17 @@ def _check_options(options: Sequence[Option]) -> None:
 
 def _check_rubric_scale(task: TaskFields) -> None:
     if task.rubric and (task.scale != "binary" or len(task.positive) != 1):
-        raise ValueError("rubric: it needs a binary scale with one positive option, such as MET")
+        raise ValueError(
+            "rubric: a rubric needs a binary scale with one positive option, such as MET"
+        )
 
 
 def _check_scale(scale: Scale, keys: Sequence[str]) -> None:
     if scale == "binary" and len(keys) != 2:  # noqa: PLR2004 -- binary means two
-        raise ValueError(f"options: a binary scale has 2 options, found {len(keys)}")
+        raise ValueError(f"options: found {len(keys)} options, but a binary scale has 2")
     numbers = numeric_keys(keys) if scale == "ordinal" else {}
     if numbers and len(numbers) < len(keys):
-        raise ValueError("options: two keys are the same number. Give each its own")
+        raise ValueError("options: two keys are the same number. Give each option its own number")
     steps = list(numbers)
     if steps not in (sorted(steps), sorted(steps, reverse=True)):
         raise ValueError(f"options: {', '.join(keys)} are not in order. List them in order")
@@ -605,7 +633,7 @@ def _check_keys(field: str, names: Sequence[str], keys: Sequence[str]) -> None:
     _check_repeats(field, names)
 
 
-def _check_repeats(field: str, names: Iterable[str], remedy: str = "Name it once") -> None:
+def _check_repeats(field: str, names: Iterable[str], remedy: str = "Remove one of the two") -> None:
     folded: set[str] = set()
     for name in names:
         if name.casefold() in folded:
@@ -625,17 +653,23 @@ def _check_response_sets(task: TaskFields, keys: Sequence[str]) -> None:
 def _check_sets(response_sets: Sequence[Sequence[str]], keys: Sequence[str]) -> None:
     if len(response_sets) > MAX_RESPONSE_SETS:
         n_sets = len(response_sets)
-        raise ValueError(f"response_sets: {n_sets} sets. List at most {MAX_RESPONSE_SETS}")
+        raise ValueError(
+            f"response_sets: found {n_sets} sets. List at most {MAX_RESPONSE_SETS} sets"
+        )
     unique: set[frozenset[str]] = set()
     for members in response_sets:
         if not members:
-            raise ValueError("response_sets: a set is empty. Name its options or leave it out")
+            raise ValueError("response_sets: a set is empty. List its options, or remove the set")
         _check_keys("response_sets", members, keys)
         if frozenset(members) in unique:
-            raise ValueError(f"response_sets: {', '.join(members)} is listed twice. Name it once")
+            raise ValueError(
+                f"response_sets: {', '.join(members)} is listed twice. Remove one of the two"
+            )
         unique.add(frozenset(members))
     if absent := [key for key in keys if not any(key in members for members in response_sets)]:
-        raise ValueError(f"response_sets: option {absent[0]!r} is in no set. Put it into one")
+        raise ValueError(
+            f"response_sets: option {absent[0]!r} isn't in any set. Add the option to a set"
+        )
 
 
 def contiguous_sets(keys: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -656,17 +690,23 @@ def contiguous_sets(keys: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 def _check_pairwise(task: TaskFields, pairwise: PairwiseFields, keys: Sequence[str]) -> None:
     if task.scale != "pairwise":
-        raise ValueError(f"pairwise: the scale is {task.scale}. Leave it out")
+        raise ValueError(
+            f"pairwise: the scale is {task.scale}, but this field is for a pairwise scale. Leave "
+            "out pairwise"
+        )
     _check_keys("pairwise", (pairwise.first, pairwise.second), keys)
     _check_repeats("pairwise", pairwise.answers)
     if hidden := [name for name in pairwise.answers if name not in task.text]:
-        raise ValueError(f"pairwise: {hidden[0]!r} is not among the fields under 'text'. Add it")
+        raise ValueError(
+            f"pairwise: {hidden[0]!r} is not among the fields under 'text'. Add this field"
+        )
     listed = [] if task.response_sets == "all" else [set(members) for members in task.response_sets]
     for members in listed:
         if (swapped := set(map(pairwise.swapped_key, members))) not in listed:
             raise ValueError(
                 f"response_sets: {', '.join(sorted(swapped))} is missing. "
-                f"{', '.join(sorted(members))} becomes this set if the answers are swapped. Add it"
+                f"{', '.join(sorted(members))} becomes this set if the answers are swapped. Add "
+                "the set"
             )
 
 
@@ -675,10 +715,11 @@ def _check_sensitivity(task: TaskFields, keys: Sequence[str]) -> None:
         _check_keys("sensitivity", (key,), keys)
         _check_keys("sensitivity", endorsed, keys)
         if key in task.positive:
-            raise ValueError(f"sensitivity: {key!r} is positive. Name negative options only")
+            raise ValueError(f"sensitivity: {key!r} is positive. List only negative options")
         if not endorsed or key in endorsed:
             raise ValueError(
-                f"sensitivity: list the options other than {key!r} that can go with it"
+                f"sensitivity: list the options other than {key!r} that raters can accept "
+                "along with it"
             )
 
 
@@ -687,17 +728,21 @@ def _check_weights(weights: Sequence[Sequence[float]], n: int, *, abstain: bool)
     if len(weights) not in sizes or any(len(row) != len(weights) for row in weights):
         expected = " or ".join(f"{size} x {size}" for size in sizes)
         shape = f"{len(weights)} rows of {sorted({len(row) for row in weights})} numbers"
-        raise ValueError(f"weights: found {shape}. Wanted {expected}, in the order of the options")
+        raise ValueError(f"weights: found {shape}. Write {expected}, in the order of the options")
     cells = [(i, j) for i in range(len(weights)) for j in range(len(weights))]
     if not all(isfinite(weights[i][j]) and weights[i][j] >= 0 for i, j in cells):
         raise ValueError("weights: a cost is negative or not finite. Write numbers of 0 or more")
     if any(weights[i][i] for i in range(len(weights))):
-        raise ValueError("weights: an option disagrees with itself. Write 0 on the diagonal")
+        raise ValueError(
+            "weights: the cost of an option against itself isn't 0. Write 0 on the diagonal"
+        )
     if any(weights[i][j] != weights[j][i] for i, j in cells):
-        raise ValueError("weights: the matrix is not symmetric. Give both orders the same cost")
+        raise ValueError(
+            "weights: the matrix is not symmetric. Use the same cost for both orders of two options"
+        )
     if not any(weights[i][j] for i, j in cells):
         raise ValueError(
-            "weights: every cost is 0. Leave weights out, or give disagreements a cost"
+            "weights: every cost is 0. Leave out weights, or set a cost for disagreements"
         )
 
 
@@ -709,15 +754,15 @@ def check_rubric(rubric: RubricFields, items: Sequence[Item]) -> None:
         if item.group is None or item.criterion not in rubric.criteria:
             found = f"criterion {item.criterion!r}" if item.group else "no group"
             raise ValueError(
-                f"rubric: item {item.id!r} has {found}. Give it a group (what is rated) and one of "
+                f"rubric: item {item.id!r} has {found}. Add a group (what is rated) and one of "
                 f"the criteria {wanted}"
             )
         by_group.setdefault(item.group, []).append(item.criterion)
     for group, criteria in by_group.items():
         if sorted(criteria) != sorted(rubric.criteria):
             raise ValueError(
-                f"rubric: group {group!r} has the criteria {', '.join(criteria)}. It needs each of "
-                f"{wanted} once"
+                f"rubric: group {group!r} has the criteria {', '.join(criteria)}. A group needs "
+                f"each of {wanted} exactly once"
             )
 
 
@@ -734,9 +779,13 @@ def check_alt_test(
     }
     for field, names in named.items():
         if unknown := [rater for rater in names if rater not in raters]:
-            raise ValueError(f"alt_test.{field}: {unknown[0]!r} rated no item. Name a rater")
+            raise ValueError(
+                f"alt_test.{field}: {unknown[0]!r} didn't rate any item. Write a rater's name"
+            )
     if settings.quality and (missing := [r for r in raters if r not in settings.quality]):
-        raise ValueError(f"alt_test.quality: {missing[0]!r} has no number. Give every rater one")
+        raise ValueError(
+            f"alt_test.quality: {missing[0]!r} has no number. Write a number for every rater"
+        )
     _check_combine(settings.combine, combined, ratings)
     if settings.gold is not None:
         _check_gold(settings.gold, keys, items)
@@ -749,19 +798,24 @@ def _check_combine(
         return
     repeated = len(set(combined)) < len(combined)
     if len(rater_sets) != N_COMBINED_SETS or not all(rater_sets) or repeated:
-        raise ValueError("alt_test.combine: wanted two sets of raters, each rater in one")
+        raise ValueError(
+            "alt_test.combine: write two sets of raters, with each rater in only one set"
+        )
     rated = [{r.item for r in ratings if r.rater in members} for members in rater_sets]
     if overlap := set.intersection(*rated):
         raise ValueError(
-            f"alt_test.combine: item {min(overlap)!r} was rated by both sets. Only raters of "
-            "different items can become one"
+            f"alt_test.combine: item {min(overlap)!r} was rated by both sets. Raters can only be "
+            "combined if they rated different items"
         )
 
 
 def _check_gold(field: str, keys: Sequence[str], items: Sequence[Item]) -> None:
     answers = {item.id: item.fields[field] for item in items if item.fields.get(field)}
     if not answers:
-        raise ValueError(f"alt_test.gold: no item has a field {field!r}. Name the one with answers")
+        raise ValueError(
+            f"alt_test.gold: no item has a field {field!r}. Write the name of the field with the "
+            "answers"
+        )
     for item, answer in answers.items():
         if answer not in keys:
             raise ValueError(

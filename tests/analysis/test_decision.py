@@ -165,6 +165,6 @@ def test_control_that_comes_first_leads_a_decision_without_a_judge():
     assert (decision.judge, decision.leader) == (None, "lenient")
     assert control.ranking.rows[0].judge == "lenient"  # it is shown
     assert because(control) == (
-        "lenient comes first, and it's a control, which isn't a judge to use."
+        "lenient comes first, but it's a control, which isn't meant to be used."
     )
     assert next_steps(control)[0].startswith("Try another judge")

@@ -69,8 +69,8 @@ def test_terminal_card_and_json_say_so(validation):
     assert (sets.n_pairs, sets.n_paired_items, sets.n_paired_raters) == (120, N_PAIRED, 3)
     interval = f"{beta.value:.2f} [{beta.interval.low:.2f}, {beta.interval.high:.2f}]"
     said = note_of(validation)
-    assert "on 100 of 100 items are reconstructed from their forced choices, by F' of" in said
-    assert f"120 pairs of raters estimate their beta at {interval}" in said
+    assert "on 100 of 100 items are reconstructed from their forced choices, using F' from" in said
+    assert f"The estimate of the raters' beta from 120 pairs is {interval}" in said
     assert said.endswith("the assumed beta 0.9 is not used (--humans rated uses it)")
     assert "is not used (--humans rated" in " ".join(render(validation).split())
     assert "reconstructed by F' of 120 pairs on 40 items, beta" in judge_card(validation)
@@ -85,7 +85,7 @@ def test_pairs_of_some_stand_for_the_choices_without_a_set(task):
     assert estimate.n_used == 100
     rated = validate(source_of(task, humans="rated"))
     assert rated.judge("lenient").metrics["mse(srs/srs)"].n_used == N_PAIRED
-    assert note_of(rated).endswith("uses them for the choices without a set")
+    assert note_of(rated).endswith("uses the pairs to reconstruct sets for choices without one")
     assert reconstruct(p.human).distributions.theta == pytest.approx(p.implied.theta)
 
 
@@ -158,8 +158,8 @@ def test_decisions_are_not_identified_by_one_pair_per_item():
     assert (difference.settled, v.sensitivity.bounds_reason) == ("not_identified", "")
     assert v.sensitivity.bounds["narrow"]["prevalence_bias"].kind == "pairs"
     said = " ".join(render(v).split())
-    assert "not identified by the pairs of some items" in said
-    assert "which of wide and narrow decides more like the raters is not identified" in said
+    assert "don't determine the decisions at the cut-off" in said
+    assert "these data can't show whether wide or narrow decides more like the raters" in said
     assert "(width 0." in said
 
 
@@ -167,7 +167,7 @@ def test_a_ranking_that_is_not_identified_is_refused():
     """Before anything is asked, with what to do."""
     choices = {"metric": "decision_consistency", "humans": "reconstructed"}
     source = pair_source(60, n_paired=40, **choices)
-    with pytest.raises(TaskError, match=r"don't identify decisions at a cut-off\. Leave out"):
+    with pytest.raises(TaskError, match=r"don't determine the decisions at a cut-off\. Leave out"):
         validate(source)
     with pytest.raises(TaskError, match="decisions at a cut-off"):
         check_choices(source.task, source.items, Choices(**choices))
@@ -207,6 +207,6 @@ def test_a_ranking_by_one_translation_says_how_it_can_mislead():
     """In expectation, F' ranks the worse of these judges first; the items with sets do not."""
     v = validate(pair_source(100, n_paired=40, humans="reconstructed"))
     assert v.ranking_metric == "mse(srs/srs)"
-    assert "can rank too low (--humans rated compares the items with sets)" in note_of(v)
+    assert "can rank too low (--humans rated compares judges on the items with sets)" in note_of(v)
     by_choices = validate(pair_source(100, n_paired=40))
     assert "can rank too low" not in note_of(by_choices)

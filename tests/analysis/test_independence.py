@@ -53,10 +53,13 @@ def test_a_copy_that_cannot_be_tested_for_is_recommended_under_a_condition(
     assert validation.decision.verdict == "use_if_independent"
     assert validation.decision.checks["independent"].passed is None
     shown = invoke("validate", "--task", folder, "--verdicts", _file(tmp_path, copy))
-    said = "Use copy, provided that raters worked without its answers, and it without theirs."
+    said = (
+        "Use copy, provided that the raters didn't see the judge's answers, and the judge "
+        "didn't see theirs."
+    )
     words = " ".join(shown.stdout.split())
     assert said in words
-    assert "state it in task.yaml: `independent: true`" in words
+    assert "add `independent: true` to task.yaml" in words
 
 
 def careful_panel(path, about=""):
@@ -100,7 +103,10 @@ def test_a_statement_of_independence_is_printed_as_the_users(tmp_path, copy):
     shown = invoke("validate", "--task", folder, "--verdicts", _file(tmp_path, copy))
     words = " ".join(shown.stdout.split())
     assert "Use copy. " in words
-    stated = "Your task.yaml states that raters worked without its answers, and it without theirs."
+    stated = (
+        "Your task.yaml states that the raters didn't see the judge's answers, and the judge "
+        "didn't see theirs."
+    )
     assert stated in words
 
 

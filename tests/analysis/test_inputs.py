@@ -178,7 +178,7 @@ def methods_in(value, place=""):
         ({"beta": 0.3}, {"sensitivity": {}}, "sensitivity"),
         ({"mode": "recode"}, {"positive": ()}, "2"),
         ({"humans": "reconstructed"}, {}, "humans reconstructed needs pairs: raters who gave both"),
-        ({"humans": "reconstructed", "beta": 0.2}, {}, "Leave one of them out"),
+        ({"humans": "reconstructed", "beta": 0.2}, {}, "Leave out one of the two options"),
         ({"humans": "reconstructed", "level": "item"}, {}, "at level item"),
     ],
 )

@@ -234,9 +234,9 @@ def test_a_copy_of_a_fair_rater_is_recognised_by_its_answers():
     )
     result = validate(source_of(task, {"good": good}))
     assert result.decision.checks["copies_a_rater"].passed
-    assert "It doesn't copy a rater: knowing the answers explains its own better." in sentences(
-        result
-    )
+    assert (
+        "It doesn't copy a rater: its own judgement explains its answers better than copying does."
+    ) in sentences(result)
     ratings = {
         rater: {row.item: row.value for row in task.ratings if row.rater == rater}
         for rater in ("r0", "r1")
@@ -262,7 +262,7 @@ def test_the_raters_a_result_rests_on_are_named_in_order_of_effect():
     check = decision.checks["copies_a_rater"]
     assert (check.raters, check.reason) == (("Dora", "Anna"), "not_passed_without_rater")
     text = because(replace(result, evidence=evidence, decision=decision))
-    assert "Missing: it fails without Dora or Anna." in text
+    assert "Missing: the judge fails the test without Dora or Anna." in text
 
 
 def as_sets(source):
@@ -328,7 +328,7 @@ def test_why_raters_were_not_left_out_was_not_said():
     check = result.decision.checks["copies_a_rater"]
     assert (result.decision.verdict, check.passed) == ("use_if_independent", None)
     assert check.reason == result.evidence.without_raters_reason == "too_few_raters"
-    why = "that takes at least three raters"
+    why = "the test needs at least three raters"
     assert f"There was no test for copies of a rater: {why}." in sentences(result)
     for view in (render(result), judge_card(result), page(result)):
         assert re.search(f"copies of a rater[^.]*: {why}", " ".join(view.split()), re.IGNORECASE)

@@ -102,7 +102,7 @@ def test_slices_of_numbers_are_on_terminal_and_page(bounds):
     """With and without bounds of the scale, by numbers, not percent."""
     validation = numbers(bounds=bounds)
     text = render(validation, details=True)
-    assert "how far it is from the mean of the other raters" in " ".join(text.split())
+    assert "how far the judge is from the mean of the other raters" in " ".join(text.split())
     assert "language: de" in text
     html = page(validation)
     assert "Distance from the other raters, by slice: judge" in html

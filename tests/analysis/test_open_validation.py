@@ -159,7 +159,7 @@ def test_judges_can_be_ranked_by_correlation():
 def test_what_is_defined_for_options_alone_says_so(what):
     """One line with the task and the reason."""
     task = example().task
-    with pytest.raises(TaskError, match="needs options to choose from, and a continuous scale"):
+    with pytest.raises(TaskError, match="needs options to choose from, but a continuous scale"):
         task.space if what == "space" else task.require_options("an audit")
 
 

@@ -87,7 +87,7 @@ def test_sets_are_reconstructed_for_the_ranking_only_when_that_is_named():
 @pytest.mark.slow
 def test_switch_is_offered_once_nearly_all_items_have_sets():
     """At 90 % of the rated items a line offers to rank by sets, and not below."""
-    offer = "--ranks-by response_set ranks by them"
+    offer = "To rank by response sets, pass --ranks-by response_set"
     for paired, offered in ((53, False), (54, True)):
         task = indeterminate_task(paired=paired, ranks_by="forced_choice")
         assert (offer in text_of(validate(indeterminate_source(task)))) == offered

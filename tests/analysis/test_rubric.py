@@ -109,7 +109,11 @@ def test_each_criterion_is_asked_as_a_unit_of_its_own_with_its_description():
     [
         ("{criteria: {x: , y: }}", "i1,g,x\ni2,g,z", "item 'i2' has criterion 'z'"),
         ("{criteria: {x: , y: }}", "i1,g,x\ni2,,y", "item 'i2' has no group"),
-        ("{criteria: {x: , y: }}", "i1,g,x\ni2,h,y", "group 'g' has the criteria x. It needs each"),
+        (
+            "{criteria: {x: , y: }}",
+            "i1,g,x\ni2,h,y",
+            "group 'g' has the criteria x. A group needs each",
+        ),
         ("{criteria: {x: }}", "i1,g,x", "rubric.criteria"),
         ("{criteria: {x: , y: {weight: 0}}}", "i1,g,x\ni2,g,y", "rubric.criteria.y.weight"),
     ],
@@ -129,5 +133,5 @@ def test_a_rubric_must_fit_the_items(tmp_path, rubric, items, message):
 
 def test_a_rubric_needs_a_binary_scale():
     """MET and UNMET, or two options like them."""
-    with pytest.raises(ValueError, match="rubric: it needs a binary scale"):
+    with pytest.raises(ValueError, match="rubric: a rubric needs a binary scale"):
         task_of({"r": {"i": "A"}}, options=("A", "B", "C"), rubric=RUBRIC)

@@ -127,7 +127,10 @@ def test_a_wrong_table_is_refused(tmp_path, rows, message):
 def test_similarity_belongs_to_a_text_scale(tmp_path):
     """Options and numbers have distances of their own."""
     text = TASK.replace("text\n", "continuous\n") + "similarity: pairs.csv\n"
-    with pytest.raises(TaskError, match=r"similarity: the scale is continuous\. Leave it out"):
+    with pytest.raises(
+        TaskError,
+        match=r"similarity: the scale is continuous, but similarity is for a text scale\. Leave",
+    ):
         load_task(folder_of(tmp_path, [], text))
 
 

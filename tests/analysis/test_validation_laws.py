@@ -132,7 +132,7 @@ def test_metric_without_a_value_for_any_baseline_is_explained():
     ratings = dict.fromkeys(["ann", "bea", "cat"], rated)
     task = task_of(ratings, options=(), scale="continuous", positive=())
     result = validate(source_of(task, {"zero": judged}, metric="krippendorff_alpha_interval"))
-    assert "No baseline has a value to compare it with" in " ".join(sentences(result))
+    assert "No baseline has a value to compare the judge with" in " ".join(sentences(result))
 
 
 def test_constant_judge_on_ordinal_response_sets_has_a_result():

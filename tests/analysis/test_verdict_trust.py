@@ -122,7 +122,7 @@ def test_a_judge_that_is_wrong_is_never_accepted(place):
     done = invoke("trust", *ON_TASK, "--judge", "always", "--max-error", 0.1)
     text = " ".join(done.stdout.split())
     assert "No verdict of always can be accepted without a person." in text
-    assert "The ratings show an error of at most 0.1 at no threshold" in text
+    assert "No threshold of the judge's confidence has a shown error of at most 0.1" in text
     result = harness.trust(task="./tone", verdicts="v.csv", judge="always", max_error=0.1)
     assert (result.n_accepted, result.reason, len(result.rest)) == (0, "error_not_shown", N)
 
@@ -173,7 +173,7 @@ def test_two_confidences_are_weighed_on_half_of_the_items(place, shuffled):
     assert result.n_chosen_on == result.n_tested == N // 2
     assert 0.5 * N < result.n_accepted < 0.8 * N
     text = " ".join(trust_text(result).split())
-    named = "stability over orders" if shuffled else "agreement of replies"
+    named = "stability across option orders" if shuffled else "agreement of replies"
     assert f"It was chosen among stated confidence, {named} and their combination" in text
 
 

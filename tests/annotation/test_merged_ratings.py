@@ -66,7 +66,7 @@ def test_merge_adds_each_rating_once(folder, rater):
     assert f": {n_new} ratings" in invoke("annotate", "merge", folder, *options).output
     merged = (folder / "ratings.jsonl").read_bytes()
     again = invoke("annotate", "merge", folder, *options).output
-    assert f": 0 ratings.\nIn the task already: {n_new}." in again
+    assert f": 0 ratings.\nRatings that were already in the task: {n_new}." in again
     assert (folder / "ratings.jsonl").read_bytes() == merged
     task = load_task(folder)
     assert {r.rater for r in task.ratings} == ({rater} if rater else {"ann", "bea"})
@@ -117,10 +117,10 @@ def test_assumed_beta_is_compared_with_the_pairs(folder):
     """Where beta is assumed although raters gave pairs, a note says what the pairs estimate."""
     invoke("annotate", "merge", folder)
     [note] = notes_of(folder, "--beta", 0.5)[-1:]
-    assert note.startswith("24 pairs of raters estimate their beta at 0.17 [")
+    assert note.startswith("The estimate of the raters' beta from 24 pairs is 0.17 [")
     assert "too few to use by default (pairs on 12 items, 30 are needed)" in note
-    assert note.endswith("--humans reconstructed uses that in place of an assumed beta")
-    assert not any("pairs of raters" in note for note in notes_of(folder))
+    assert note.endswith("--humans reconstructed uses this estimate instead of an assumed beta")
+    assert not any("the raters' beta from" in note for note in notes_of(folder))
 
 
 def test_pairs_of_some_stand_for_the_choices_of_all(folder):
@@ -130,11 +130,11 @@ def test_pairs_of_some_stand_for_the_choices_of_all(folder):
     with (folder / "ratings.jsonl").open("a", encoding="utf-8") as table:
         table.writelines(json.dumps(row) + "\n" for row in rows)
     assert any(
-        note.startswith("12 pairs of raters estimate their beta at 0.33 [")
+        note.startswith("The estimate of the raters' beta from 12 pairs is 0.33 [")
         for note in notes_of(folder)
     )
     used = " ".join(notes_of(folder, "--humans", "reconstructed"))
-    assert "are reconstructed from their forced choices, by F' of 12 pairs on 12 items" in used
+    assert "are reconstructed from their forced choices, using F' from 12 pairs on 12 items" in used
 
 
 def notes_of(folder, *options):
@@ -173,7 +173,7 @@ def test_a_rater_may_be_left_out(folder, tmp_path):
     assert ",ann," not in (tmp_path / "x.csv").read_text(encoding="utf-8")
     refused = invoke("annotate", "merge", folder, "--without", "zoe").exception
     assert isinstance(refused, TaskError)
-    assert "ratings of ann, bea" in str(refused)
+    assert "The raters are ann, bea" in str(refused)
     assert invoke("annotate", folder, "--rater", "ann", "--without", "bea").exit_code == 2
 
 
@@ -208,7 +208,7 @@ def test_skips_flags_and_comments_are_kept_once(tmp_path):
         session.answer(answers, comment="Irony?", flagged=True)
     for _ in range(2):
         result = invoke("annotate", "merge", folder)
-        assert "Skipped: 1, listed in skipped.csv" in result.output
+        assert "Skipped: 1. The task's skipped.csv lists" in result.output
         [row] = csv.DictReader((folder / "skipped.csv").read_text().splitlines())
         assert (row["item"], row["rater"], row["comment"]) == (first.item.id, "ann", "'=Unclear")
     [line] = (folder / "ratings.jsonl").read_text(encoding="utf-8").splitlines()

@@ -228,7 +228,7 @@ def test_open_scales_take_a_number_or_a_text(tmp_path, scale, good, kept, bad):
     merge_ratings(task, collected_logs(task), source="a test")
     [rating] = load_task(folder).ratings
     assert rating.value == kept
-    with pytest.raises(TaskError, match="Leave the form out"):
+    with pytest.raises(TaskError, match="Leave out the form"):
         make_screens(task, "ann", form="paired")
 
 
@@ -297,7 +297,7 @@ def test_queue_asks_the_raters_whom_it_names(task, tmp_path):
         "new": {"i3"},
     }
     queue.write_text("item,raters\ni4,bea\n", encoding="utf-8")
-    with pytest.raises(TaskError, match="all 1 items name other raters than 'ann'"):
+    with pytest.raises(TaskError, match="all 1 items are assigned to raters other than 'ann'"):
         make_screens(task, "ann", form="forced_choice", queue=queue)
 
 
@@ -318,7 +318,7 @@ def test_rated_items_are_not_asked_again(tmp_path):
     task = load_task(make_task_folder(tmp_path / "task", 4, response_sets=False))
     steps = make_screens(task, "r0", form="paired")
     assert {step.elicitation for step in steps} == {"response_set"}
-    with pytest.raises(TaskError, match="Nothing is left"):
+    with pytest.raises(TaskError, match="so none are left"):
         make_screens(task, "r0", form="forced_choice")
 
 
@@ -340,7 +340,7 @@ def test_sets_are_those_of_the_task(task):
     """A set that the task does not list is refused with those that it does; order is the task's."""
     listed = task.model_copy(update={"response_sets": (("A",), ("B",))})
     assert checked_value(task, "response_set", ["B", "A"]) == ("A", "B")
-    with pytest.raises(ValueError, match="Combinations that are: none"):
+    with pytest.raises(ValueError, match="Possible combinations: none"):
         checked_value(listed, "response_set", ["B", "A"])
     with pytest.raises(ValueError, match="without an answer"):
         checked_value(task.model_copy(update={"abstain": False}), "forced_choice", "CANNOT_ASSESS")

@@ -85,6 +85,6 @@ def test_link_in_place_of_the_folder_is_refused(task, tmp_path):
     """Nothing outside of the task's folder is written."""
     (tmp_path / "outside").mkdir()
     (task.folder / "annotations").symlink_to(tmp_path / "outside")
-    with pytest.raises(TaskError, match="leaves the task's folder"):
+    with pytest.raises(TaskError, match="is outside the task's folder"):
         RatingLog.open(task, "ann")
     assert list((tmp_path / "outside").iterdir()) == []

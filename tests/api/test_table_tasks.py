@@ -191,7 +191,7 @@ def test_a_mapping_that_says_all_needs_no_guess(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "more", "message"),
     [
-        ({"label": "n/a"}, {"options": None}, "'n/a' may not be an option"),
+        ({"label": "n/a"}, {"options": None}, "can't tell if raters chose 'n/a' as an option"),
         ({"who": "gpt-4o"}, {}, None),
         ({"state": "rejected"}, {}, None),
         ({"text": "text 0"}, {}, None),
@@ -217,7 +217,10 @@ def test_rows_that_cannot_be_used_are_named(caplog):
     assert len(task.ratings) == len(PLAIN) - 1
     assert "rows: left out: row 6, label: label 'maybe' is not an option" in caplog.text
     many = [row | {"label": "maybe"} if i % 4 == 0 else row for i, row in enumerate(PLAIN)]
-    message = "6 rows or cells cannot be used, more than 5% of the answers .row 1, label: label"
+    message = (
+        "6 rows or cells can't be used, which is more than 5% of the answers .such as "
+        "row 1, label: label"
+    )
     with pytest.raises(HarnessError, match=message):
         harness.load_task(many, mapping=WHOLE)
 
@@ -233,7 +236,8 @@ def test_a_judge_that_is_no_rater_is_refused(said):
         task = harness.load_task(rows, mapping=mapping | {"judges": [name]})
         assert {rating.rater for rating in task.ratings} == {"ann", "bob"}
     message = (
-        r"judges'\]: no column and no rater is called 'gpt4'. The nearest in 'who' are 'gpt-4',"
+        r"judges'\]: no column and no rater is called 'gpt4'. The most similar names in "
+        "'who' are 'gpt-4',"
     )
     with pytest.raises(HarnessError, match=message):
         harness.load_task(rows, mapping=mapping | {"judges": ["gpt4"]})
@@ -329,21 +333,27 @@ def test_more_response_sets_than_can_be_listed(tmp_path, monkeypatch):
         ({"kind": "wizard"}, "kind"),
         ({"rater_ids": "maybe"}, "rater_ids"),
         ({"name": "two words"}, "rows: name"),
-        ({"options": ["y", "n", "x"]}, "a binary scale has 2 options, found 3"),
+        ({"options": ["y", "n", "x"]}, "found 3 options, but a binary scale has 2"),
         ({"scale": "fuzzy"}, "scale"),
-        ({"positive": ["z"]}, "'z' is none of y, n"),
+        ({"positive": ["z"]}, "'z' isn't one of y, n"),
         ({"positive": ["y", "n"]}, "^rows: positive: every option is positive"),
-        ({"abstain": ["y"]}, "^abstain='y': it stands in options too. Give it one meaning"),
+        (
+            {"abstain": ["y"]},
+            "^abstain='y': this label is also in options. Use the label in only one",
+        ),
         ({"rename": ["y"]}, "label=option"),
         (
             {"options": ["n", "x"], "positive": ["n"], "rename": ["Y=yes"]},
-            r"mapping\['rename'\]: 'yes' is none of n, x",
+            r"mapping\['rename'\]: 'yes' isn't one of n, x",
         ),
-        ({"ignore": ["N/A"]}, r"mapping\['ignore'\]: no answer is 'N/A'. The nearest labels are"),
+        (
+            {"ignore": ["N/A"]},
+            r"mapping\['ignore'\]: no answer is 'N/A'. The most similar labels are",
+        ),
         ({"abstain": ["?"]}, r"mapping\['abstain'\]: no answer is '\?'. The nearest"),
         (
             {"rename": ["yes=y"]},
-            r"\['rename'\]: no answer is 'yes'. The nearest labels are 'y', 'n'",
+            r"\['rename'\]: no answer is 'yes'. The most similar labels are 'y', 'n'",
         ),
         ({"id": 3}, "id"),
     ],

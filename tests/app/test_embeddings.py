@@ -112,7 +112,7 @@ def test_what_has_no_embedding_is_asked_for_on_resume(folder, stub, tmp_path):
 
 def test_a_task_names_a_model_of_the_right_kind(folder, stub, tmp_path):
     """Before anything is asked; and such a model gives no verdicts."""
-    with pytest.raises(JudgeError, match=r"letters: it returns vectors, not verdicts"):
+    with pytest.raises(JudgeError, match=r"letters: this model returns vectors, not verdicts"):
         harness.run(folder, "letters")
     write_judges(tmp_path, stub.url(), kind="endpoint")
     with pytest.raises(

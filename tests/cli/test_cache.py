@@ -111,7 +111,7 @@ def test_an_age_that_cannot_be_read_removes_nothing(tmp_path, age):
     fill_dated(tmp_path)
     refused = invoke("cache", "clear", "--cache", tmp_path, "--older-than", age, "--yes")
     assert refused.exit_code == 2
-    assert "Pass one such as 30d, 12h or 4w" in refused.output + refused.stderr
+    assert "Pass an age such as 30d, 12h or 4w" in refused.output + refused.stderr
     assert requests_in(tmp_path) == "abcde"
 
 

@@ -106,7 +106,7 @@ def test_server_that_ignores_the_cap_stops_after_its_first_reply(place, stub):
     alone = local(stub, at={"nocap": "1"}, params={"max_tokens": 40}, concurrency=1)
     soft = invoke(*words(place, far=alone), "--max-cost", 5, "--max-cost-soft", "--no-store")
     assert soft.exit_code == 4, soft.output
-    assert "unknown, because no list has their maximum length" in soft.output
+    assert "unknown, because their maximum length isn't listed anywhere" in soft.output
 
 
 def test_server_that_refuses_the_cap_stops_the_judge():

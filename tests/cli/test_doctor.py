@@ -204,7 +204,7 @@ def test_planted_pickle_row_is_not_read(tmp_path):
         connection.execute("UPDATE Cache SET value = x'8004' WHERE key = ?", (f"{7:064x}",))
     connection.close()
     [finding] = findings_of(doctor.examine(place=Place(cache=folder)), "cache")
-    assert (finding.state, finding.message) == ("ok", "sound, 299 replies")
+    assert (finding.state, finding.message) == ("ok", "no damage, 299 replies")
 
 
 @pytest.mark.parametrize("how", [AGAINST_WRITING, AGAINST_READING])
@@ -224,8 +224,8 @@ def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how):
     ("table", "state", "words"),
     [
         (None, "ok", "0 replies"),
-        ("Other(x)", "unusable", "a different program's database"),
-        ("Cache(x)", "unusable", "a different program's database"),
+        ("Other(x)", "unusable", "the database belongs to a different program"),
+        ("Cache(x)", "unusable", "the database belongs to a different program"),
     ],
 )
 def test_cache_without_its_table_is_not_called_unreadable(tmp_path, table, state, words):

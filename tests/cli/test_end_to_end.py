@@ -147,7 +147,7 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
         result.validation.notes[0],
     )
     assert hearing.lines[-1].startswith(
-        "some requests could not be sent. Resume with: harness resume"
+        "some requests couldn't be sent. Resume with: harness resume"
     )
     assert find_run(place / "runs", None, unfinished=True).path == folder.path
 
@@ -429,7 +429,7 @@ def test_verdicts_of_another_run_are_refused(copied):
     """A judge that the manifest does not name is one clear line."""
     folder = RunFolder.open(copied)
     folder.update(judges=tuple(spec for spec in folder.manifest.judges if spec.name != "odd"))
-    with pytest.raises(RunError, match="judge 'odd' is not a judge of this run"):
+    with pytest.raises(RunError, match="judge 'odd' isn't one of this run's judges"):
         source_of(folder)
 
 

@@ -92,5 +92,5 @@ def test_more_replies_than_any_judge_gives_are_refused_before_anything_is_asked(
     """The comparison would be empty after everything was paid."""
     with pytest.raises(JudgeError, match="needs 5 samples per item, but no judge has more than"):
         plan_run("task", ["random"], RunOptions(samples=4), choices=Choices(replies=5))
-    with pytest.raises(HarnessError, match="replies inf removes the reply noise of squared"):
+    with pytest.raises(HarnessError, match="replies inf can remove reply noise only from squared"):
         plan_run("task", ["random"], choices=Choices(metric="hit_rate(h/h)", replies="inf"))

@@ -59,7 +59,7 @@ DONE = {
     "verdicts": ("curate", "verdicts", "verdicts.csv", *ON_TASK, "-o", "matched.csv"),
     "sample": ("curate", "sample", "./task", "--as", "drawn", "--items", "6", "--by", "group"),
 }
-NEEDS_OPTIONS = "needs options to choose from, and a (continuous|text) scale has none"
+NEEDS_OPTIONS = "needs options to choose from, but a (continuous|text) scale has no options"
 REFUSED = {
     "compare": (NEEDS_OPTIONS, "report", "RUN", "RUN"),
     "revalidate": (NEEDS_OPTIONS, "revalidate", "RUN", "--dry-run"),
@@ -91,7 +91,7 @@ REFUSED = {
     "improve": (NEEDS_OPTIONS, "improve", *ON_TASK, "--judge", "j", *JUDGE[2:]),
     "check": (NEEDS_OPTIONS, "check", "j", "./task", *JUDGE[2:4]),
     "self": (
-        "who wrote the texts is not known",
+        "the author of each text is unknown",
         "lab",
         "probe",
         "self-preference",

@@ -87,8 +87,11 @@ def test_charts_are_written_as_svg(tmp_path):
         (("annotators", *ASSUMED), "--eps"),
         (("annotators", *ASSUMED, "--eps", "0.1", "--raters", "1"), "2 raters or more"),
         (("difference", "0.1", *ASSUMED, "--raters", "x"), "whole numbers"),
-        (("difference", "0.1", "--task", "toxicity"), "with --task or --rater-agreement"),
-        (("difference", "0.1", "--task", "toxicity", *ASSUMED), "with --task or --rater-agreement"),
+        (("difference", "0.1", "--task", "toxicity"), "with either --task or --rater-agreement"),
+        (
+            ("difference", "0.1", "--task", "toxicity", *ASSUMED),
+            "with either --task or --rater-agreement",
+        ),
         (("difference", "0.1", "--verdicts", "v.csv"), "--verdicts needs a task. Add --task"),
         (
             ("annotators", "--task", "toxicity", *ASSUMED[:2], "--eps", "0.1"),
@@ -107,7 +110,7 @@ def test_judges_have_to_be_named_among_several(rated):
     """The message lists the judges of the verdicts."""
     result = invoke("plan", "annotators", *rated)
     assert result.exit_code == 2
-    assert "name one judge of the verdicts (a, b)" in result.output
+    assert "name one judge from the verdicts (a, b)" in result.output
 
 
 @pytest.mark.slow

@@ -118,9 +118,9 @@ def test_no_store_neither_uses_nor_stores_replies(ask):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--refresh", "--no-store"), "Leave one of the two out"),
-        (("--refresh", "--store", "postgresql://localhost/x"), "Leave --refresh out"),
-        (("--no-store", "--store", "postgresql://localhost/x"), "Leave --no-store out"),
+        (("--refresh", "--no-store"), "Leave out one of the two"),
+        (("--refresh", "--store", "postgresql://localhost/x"), "Leave out --refresh"),
+        (("--no-store", "--store", "postgresql://localhost/x"), "Leave out --no-store"),
         (("--no-cache",), "No such option: --no-cache"),
     ],
 )

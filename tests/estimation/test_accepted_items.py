@@ -78,7 +78,7 @@ def test_an_error_without_a_bound_is_refused(run):
     done = invoke(*words("lexicon", "--error", "rater"))
     assert done.exit_code == 2
     assert "goes with --max-error" in " ".join(done.output.split())
-    with pytest.raises(HarnessError, match="a bound on the error is needed"):
+    with pytest.raises(HarnessError, match="this needs a bound on the error"):
         harness.trust(judge="lexicon", out="runs")
     assert invoke("trust", "--judge", "lexicon", "--out", "runs").exit_code == 2
 
@@ -105,4 +105,4 @@ def test_items_weighted_by_strata_have_no_bound(run):
         *("--strata", "part", "--max-error", 0.1),
     )
     assert refused.exit_code == 2
-    assert "Leave --max-error or --strata out" in " ".join(refused.output.split())
+    assert "Leave out --max-error or --strata" in " ".join(refused.output.split())

@@ -262,7 +262,7 @@ def test_beta_comes_from_the_pairs_of_the_raters(paired, tmp_path):
     assert estimate["value"] == pytest.approx(known["value"])
     assert estimate["low"] < known["low"] < known["high"] < estimate["high"]
     text = invoke("estimate", *arguments, "--paired-beta", "--out", "runs", "-q").stdout
-    assert f"beta is {beta:.2f}, from {n_pairs} rater pairs" in text
+    assert f"beta is {beta:.2f}, from {n_pairs} pairs in which a rater" in text
 
 
 def test_beta_of_no_pairs_is_refused(run, tmp_path):

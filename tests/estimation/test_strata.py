@@ -172,7 +172,7 @@ def test_what_strata_do_not_go_with_is_refused(run, tmp_path, more, message):
     """Each with its reason, and what to leave out."""
     said = refusal(run, tmp_path, "--strata", "language", *more)
     assert message in said
-    assert f"Leave {more[0]} or --strata out" in said
+    assert f"Leave out {more[0]} or --strata" in said
 
 
 def test_strata_that_nobody_rated_are_refused_before_the_judge_is_asked(run, tmp_path):
@@ -230,7 +230,7 @@ def test_planned_labels_allow_for_groups(run, tmp_path):
 
 def test_one_sentence_says_what_the_interval_is_about(run):
     """A population; the items are a sample of it, and the rated ones within each stratum."""
-    samples = "random samples of it."
+    samples = "random samples of that population."
     assert (
         "The interval is for a population, not only these items: the 400 unlabelled items and "
         f"the rated ones must be {samples}" in invoke(*words(run)).stdout
@@ -307,15 +307,15 @@ def test_items_with_a_new_value_are_in_no_slice(run, tmp_path):
     more = [row | {"id": f"x{i}", "language": "it"} for i, row in enumerate(rows[:7])]
     write_jsonl(tmp_path / "more.jsonl", [*rows, *more])
     text = invoke(*words(run, "--by", "language", items="more.jsonl")).stdout
-    assert "7 unlabelled items have a rare value, a new one or none." in text
+    assert "7 unlabelled items have a rare value, a value without rated items, or none." in text
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--by", "tongue"), "rated items have no such field. Use one of language"),
-        (("--by", "language", "--strata", "language"), "Leave --strata or --by out"),
-        (("--by", "language", "--until-width", "0.2"), "Leave --until-width or --by out"),
+        (("--by", "tongue"), "rated items have no field with this name. Use one of language"),
+        (("--by", "language", "--strata", "language"), "Leave out --strata or --by"),
+        (("--by", "language", "--until-width", "0.2"), "Leave out --until-width or --by"),
     ],
 )
 def test_slices_that_cannot_be_estimated_are_refused(run, tmp_path, more, message):

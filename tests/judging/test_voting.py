@@ -151,7 +151,7 @@ def test_a_plus_joins_aliases_and_asks_each_once(task):
     plus = new_judge(name="a+b", model="openai/a+b")
     assert resolve(["a+b"], task, {"a+b": plus}).specs == [plus]
     panel = new_judge(name="p", kind="ensemble", members=("gpt", "claude"))
-    with pytest.raises(JudgeError, match="put the strategy on the members"):
+    with pytest.raises(JudgeError, match="is an ensemble. Set the strategy on its members"):
         look_up("p@cot", registry | {"p": panel})
     with pytest.raises(JudgeError, match="or is an ensemble"):
         resolve(["p+gpt"], task, registry | {"p": panel})

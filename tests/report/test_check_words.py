@@ -66,7 +66,7 @@ def test_a_new_check_says_that_it_is_passed_or_open(with_daylight, passed, said)
     decision = replace(validation.decision, checks=found)
     text = " ".join(render(replace(validation, decision=decision), details=True).split())
     assert said in text
-    assert ("no item has a time (no item has both sides)" in text) == (passed is None)
+    assert ("no item has a time (no item has answers from both sides)" in text) == (passed is None)
 
 
 @pytest.mark.parametrize("row", CHECKS, ids=lambda row: row.kind)

@@ -73,4 +73,4 @@ def test_the_checklist_called_usable_replies_the_answered_share(validation):
     [share] = [line for line in lines if "report the answered share" in line]
     assert "refusing: 100.0% of 60 items answered, 68.0% of 600 replies answered" in share
     [matrix] = [line for line in lines if "Report the confusion matrix" in line]
-    assert "by the most frequent of each judge's replies" in matrix
+    assert "based on each judge's most common reply" in matrix

@@ -134,7 +134,7 @@ def test_sentences_state_what_the_json_states(case):
     assert (f"With {needed} items (you have" in text) == (needed is not None)
     for choice in stated["usual_choices"]:
         assert f"would have picked {listed(choice['regret']['selected'])}" in text
-        assert f"with regret {number(choice['regret']['value'])}" in text
+        assert f"with a regret of {number(choice['regret']['value'])}" in text
     assert ("would have picked" in text) == bool(stated["usual_choices"])
     for piece in stated["break_even"]["pieces"][:2] if stated["break_even"] else ():
         assert listed(piece["winners"]) in text

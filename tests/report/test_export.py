@@ -250,7 +250,7 @@ def test_verdicts_made_elsewhere_get_a_page_too(folder):
     ("arguments", "message"),
     [
         (("--verdicts", "v.csv"), "--verdicts goes with --task"),
-        (("--task", "task", "some-run"), "Leave RUN or --task out"),
+        (("--task", "task", "some-run"), "Leave out RUN or --task"),
         (("no-such-run",), "not a run folder"),
     ],
 )

@@ -67,7 +67,7 @@ def test_report_keeps_metrics_of_another_schema(run, old_run, version):
     assert (old_run / "ranking.csv").read_bytes() == (run / "ranking.csv").read_bytes()
     [note] = result.stderr.splitlines()
     assert f"schema version {version}" in note
-    assert "Remove it to have it rewritten" in note
+    assert "To have the file rewritten, remove it" in note
 
 
 def test_validate_writes_nothing_beside_metrics_of_another_schema(run, old_run):
@@ -119,7 +119,7 @@ def test_verdicts_of_another_schema_are_refused_in_one_line(old_run, tmp_path, c
     assert result.returncode == 2
     assert contents(old_run) == before
     [line] = result.stderr.splitlines()
-    assert f"{log}: verdict format {version}" in line
+    assert f"{log}: the verdict format is {version}" in line
     assert f"this version reads {VERDICT_VERSION}" in line
     opened = harness.load_run(old_run)
     with pytest.raises(harness.HarnessError, match="verdict format"):

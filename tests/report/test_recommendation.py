@@ -85,8 +85,10 @@ def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
     assert validation.decision.verdict == "best_not_proven"
     assert validation.decision.missing == ("one_human", "usable_replies")
     assert text[0] == "Not yet: strict is better than the baselines, but not proven good enough."
-    assert "it cannot be compared with another rater (26 items; it takes 63)" in text[1]
-    assert "is undefined (judge and rater differ in too few groups: 10 are" in " ".join(text)
+    assert (
+        "it cannot be compared with another rater (26 items, but at least 63 are needed)" in text[1]
+    )
+    assert "is undefined (the judge and the rater differ in too few groups. They" in " ".join(text)
     assert "Next: Get ratings for more items" in " ".join(text)
 
 
@@ -473,7 +475,11 @@ def test_property_reads_well_after_to_tell(name, words):
     ("low", "high", "step"),
     [
         (-0.5, -0.3, "Improve the prompt or try other judges"),
-        (-0.3, 0.1, "Get ratings for more items: it's too close to call against a human rater"),
+        (
+            -0.3,
+            0.1,
+            "Get ratings for more items: the comparison with a human rater is too close to call",
+        ),
         (None, None, "Get ratings for more items, by at least three raters each."),
     ],
 )

@@ -42,5 +42,5 @@ def test_without_fields_there_is_no_table():
 def test_rare_values_that_are_pooled_are_said():
     """The note counts them by field."""
     title, _, rows = slice_table(planted(n_rare=4), "planted")
-    assert "Rare values are one slice: 2 of language." in title
+    assert "Rare values are combined into one slice: 2 of language." in title
     assert any(row[0] == "language: 2 rare values" for row in rows)

@@ -98,7 +98,7 @@ def test_f_hat_without_calls_of_both_kinds_is_na_with_its_reason(validation):
     """Neither pairs nor independent calls of both kinds."""
     neither = replace(validation, sensitivity=None)
     text = translation_text(neither, neither.judge("strict"))
-    assert text == "NA (no pairs, and no item with independent calls of both kinds)"
+    assert text == "NA (no pairs, and no item has independent calls of both kinds)"
 
 
 def test_f_hat_by_likelihood_is_drawn(validation):

@@ -165,7 +165,7 @@ def test_next_step_fits_the_verdict(good, bad):
     """Another judge where none is good, never a sample size; the watch where one is used."""
     assert next_steps(bad)[0].startswith("Try another judge, prompt or way of asking")
     assert not re.search(r"\d+ items", " ".join(next_steps(bad)))
-    assert next_steps(good)[0].startswith("Use it with this model and prompt")
+    assert next_steps(good)[0].startswith("Use this judge with the same model and prompt")
 
 
 def test_a_judge_closer_than_a_rater_needs_more_items():
@@ -245,5 +245,5 @@ def test_the_card_of_judges_that_are_not_ranked_has_whole_sentences():
     source = indeterminate_source(indeterminate_task(n=20), judges=("lenient",))
     part = replace(source, verdicts={"lenient": source.verdicts["lenient"][:20]})
     card = judge_card(validate(part.with_settings(n_resamples=50)))
-    assert "(lower is better), and none answered enough." in card
+    assert "(lower is better), but no judge answered enough items." in card
     assert ", ." not in card

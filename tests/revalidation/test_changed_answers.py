@@ -75,7 +75,7 @@ def test_words_say_how_many_changes_are_noise():
     baseline, look = stream(*["BBBBA"] * 10), stream(*["A"] * 10)
     words = "10 of 10 answers changed, all from no to yes"
     assert changes(1, baseline, look).in_words(FEW, LABELS) == (
-        f"{words} (about 2 by its own noise)"
+        f"{words} (about 2 expected from its usual noise)"
     )
     assert changes(1, baseline, stream(*["AAA"] * 10)).in_words(FEW, LABELS) == words
 

@@ -168,7 +168,7 @@ def test_a_metric_fails_beyond_its_limit_and_where_it_is_undefined():
         "a: kappa is 0.4 on 10 items (kappa<0.45)"
     ]
     assert failures(read_fail_on("f1<0.1"), look, BASELINE) == [
-        "a: f1 is NA (no item has both sides; f1<0.1)"
+        "a: f1 is NA (no item has answers from both sides; f1<0.1)"
     ]
 
 
@@ -209,10 +209,10 @@ def test_an_unknown_cost_does_not_pass_its_limit():
     conditions = read_fail_on("cost>1.5x")
     known, unknown = {"cost": 100.0}, {"cost": None}
     assert failures(conditions, look_at(**unknown), baseline_of(**known)) == [
-        "a: cost is NA (that of this round is unknown; cost>1.5x)"
+        "a: cost is NA (the value of this round is unknown; cost>1.5x)"
     ]
     assert failures(conditions, look_at(**known), baseline_of(**unknown)) == [
-        "a: cost is NA (that of the baseline is unknown; cost>1.5x)"
+        "a: cost is NA (the value of the baseline is unknown; cost>1.5x)"
     ]
 
 
@@ -221,5 +221,5 @@ def test_an_unknown_cost_does_not_pass_its_limit():
 )
 def test_an_end_of_a_number_without_an_interval_is_refused(text):
     """It was taken for the number itself."""
-    with pytest.raises(RunError, match="has no sign and no interval"):
+    with pytest.raises(RunError, match="has neither a sign nor an interval"):
         read_fail_on(text)

@@ -100,7 +100,7 @@ def test_what_is_not_comparable_is_not_said_to_have_changed():
     judge = JudgeLook(
         judge="gpt", verdict="not comparable", reason="its model has changed", since=1
     )
-    assert sentence(judge) == "gpt: not compared, as its model has changed."
+    assert sentence(judge) == "gpt: not compared, because its model has changed."
 
 
 def sentence(judge: JudgeLook, **fields: object) -> str:
@@ -124,7 +124,7 @@ def test_a_sentence_says_since_when_and_what_changed():
     said = f"{claim}; it agrees less with the raters, by more than 4.0% of the metric's range"
     assert sentence(judge) == f"{said}."
     assert sentence(replace(judge, reason="rate limit")) == (
-        f"{said}; it was not asked now (rate limit)."
+        f"{said}; it was not run in this round (rate limit)."
     )
     silent = Figure(name="answered", elicitation="forced_choice", baseline=1.0, look=0.0, n=2)
     judge = replace(judge, margin=None, figures=(silent,))
@@ -135,7 +135,7 @@ def test_a_sentence_without_a_change_says_which_one_may_be_missed():
     """The size that rounds find, or what to do where they do not find a large one."""
     judge = JudgeLook(judge="gpt", verdict="stable")
     assert sentence(judge) == (
-        "gpt: no change seen (a change in 10% of the items would be found within 4 rounds)."
+        "gpt: no change detected (a change in 10% of the items would be detected within 4 rounds)."
     )
     look = Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=())
     judge = replace(judge, verdict="underpowered")
@@ -144,12 +144,12 @@ def test_a_sentence_without_a_change_says_which_one_may_be_missed():
         (
             DetectionPower(share=None, n_items_needed=90),
             "any number",
-            "An anchor of 90 items would show one in 20%",
+            "An anchor of 90 items would show a change in 20%",
         ),
     ):
         baseline = replace(BASELINE, power={"gpt": power})
         assert judge_sentence(judge, look, baseline) == (
-            f"gpt: no change seen, but a change in {words} of the items could go undetected. "
+            f"gpt: no change detected, but a change in {words} of the items could go undetected. "
             f"{advice}."
         )
 

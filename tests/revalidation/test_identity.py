@@ -20,7 +20,7 @@ def test_what_changed_between_run_and_first_look_is_named(tmp_path, stub):
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
     edit(tmp_path / "task" / "items.jsonl", "number 7.", "number seven.")
     look = schedule.look()
-    assert look["left_out"] == {"i7": "its content has changed"}
+    assert look["left_out"] == {"i7": "the item's content has changed"}
     edit(tmp_path / "task" / "task.yaml", "the comment", "this comment")
     look = schedule.look(code=1)
     assert "question or options have changed" in look["causes"][0]

@@ -126,7 +126,7 @@ def test_a_look_is_excluded_with_a_reason_or_not_at_all(tmp_path, stub):
     assert "Missing option '--because'" in refused.stderr
     with pytest.raises(HarnessError, match="go together"):
         harness.revalidate(schedule.run, exclude=1)
-    assert "no such round" in str(exclude(schedule, 7).exception)
+    assert "there's no round with this number" in str(exclude(schedule, 7).exception)
     shown = invoke("revalidate", "exclude", 1, schedule.run, "--because", BECAUSE, "--dry-run")
     assert "Nothing was written" in shown.stdout
     assert (schedule.run / FILE).read_bytes() == before
@@ -176,7 +176,7 @@ def test_an_outage_and_an_error_were_no_annotations_in_github_actions(tmp_path, 
     stub.set_table("judge", {}, fault="401")
     for arguments, code, message in (
         ((), 3, "judge: not assessed: 0 of "),
-        (("rebase", 7), 2, f"{schedule.run / FILE}: rebase 7: no such round"),
+        (("rebase", 7), 2, f"{schedule.run / FILE}: rebase 7: there's no round with this number"),
         (("--if-due", "year"), 2, "Invalid value for '--if-due': 'year' is not one of"),
     ):
         ended = call_harness("revalidate", *arguments, schedule.run, "--quiet", cwd=tmp_path)

@@ -67,11 +67,11 @@ def test_without_a_judge_in_use_the_condition_is_refused(tmp_path, stub):
     tables = {"a": replies(N, flipped), "b": replies(N, flipped)}
     schedule = Schedule(tmp_path / "none", stub, tables, n=N)
     refused = invoke("revalidate", schedule.run, *DECISION)
-    assert "needs a judge in use. No judge of it is" in str(refused.exception)
+    assert "needs a judge in use. No judge in the run is" in str(refused.exception)
     tables = {"c": replies(N, majority), "d": replies(N, flipped)}
     schedule = Schedule(tmp_path / "other", stub, tables, n=N)
     refused = invoke("revalidate", schedule.run, *DECISION, "--judges", "d")
-    assert "c is in use and isn't watched" in str(refused.exception)
+    assert "c is in use, but isn't watched" in str(refused.exception)
     assert verdicts(schedule.look("--judges", "c", *DECISION)) == {"c": "stable"}
 
 

@@ -183,7 +183,7 @@ def test_history_of_another_run_is_refused(schedule, tmp_path, stub):
     before = stub.stats()["requests"]
     refused = call_harness("revalidate", second.run, cwd=second.folder)
     assert refused.returncode == 2
-    assert "it belongs to a run of other judges (judge)" in refused.stderr
+    assert "the history belongs to a run with different judges (judge)" in refused.stderr
     assert stub.stats()["requests"] == before
 
 
@@ -199,7 +199,7 @@ def test_edited_texts_of_the_run_are_noticed_at_every_look(schedule, n_edited):
     for _ in range(2):
         if n_edited == 1:
             look = schedule.look()
-            assert look["left_out"] == {"i0": "its content has changed"}
+            assert look["left_out"] == {"i0": "the item's content has changed"}
             assert verdicts(look) == {"judge": "stable"}
         else:
             assert verdicts(schedule.look(code=1)) == {"judge": "not comparable"}

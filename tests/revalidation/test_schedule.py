@@ -234,7 +234,7 @@ def test_a_pipeline_that_could_not_ask_is_not_emitted(tmp_path, monkeypatch):
         versions={},
     )
     run = RunFolder(tmp_path / "baseline", manifest)
-    with pytest.raises(RunError, match="its task isn't in this folder"):
+    with pytest.raises(RunError, match="contains neither item texts nor the task"):
         options_of(run, "github")
     with pytest.raises(RunError, match=r"gitlab can't run own, because no judges\.yaml"):
         options_of(run, "gitlab", task="polite")
@@ -354,7 +354,7 @@ def test_a_pipeline_installs_what_is_installed_here(recorded, installed, monkeyp
     here = SimpleNamespace(read_text={"direct_url.json": text}.get)
     monkeypatch.setattr("harness.revalidation.schedule.distribution", lambda _: here)
     if installed is None:
-        with pytest.raises(RunError, match="name its repository, --package git"):
+        with pytest.raises(RunError, match="Pass its repository, --package git"):
             package_of("github", None)
     else:
         assert package_of("github", None).startswith(installed)

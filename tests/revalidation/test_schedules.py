@@ -127,9 +127,9 @@ def test_an_item_that_changed_is_left_out_and_the_others_are_compared(tmp_path, 
         look = schedule.look()
         printed = invoke("revalidate", schedule.run).stdout
     assert verdicts(look) == {"judge": "stable"}
-    assert look["left_out"] == {"i7": "its content has changed"}
+    assert look["left_out"] == {"i7": "the item's content has changed"}
     assert figure(look, "judge", "flips")["n"] == 19
-    assert "1 of 20 items is left out. i7: its content has changed." in printed
+    assert "1 of 20 items is left out. i7: the item's content has changed." in printed
     assert stub.stats()["requests"] == asked + 2 * 19
     assert schedule.look()["left_out"] == {}
     for name in ("items", "ratings"):
@@ -138,7 +138,7 @@ def test_an_item_that_changed_is_left_out_and_the_others_are_compared(tmp_path, 
             row for row in file.read_text("utf-8").splitlines(keepends=True) if '"i3"' not in row
         ]
         file.write_text("".join(rows), "utf-8")
-    assert schedule.look()["left_out"] == {"i3": "the task no longer has it"}
+    assert schedule.look()["left_out"] == {"i3": "the item is no longer in the task"}
     content = items.read_text("utf-8")
     items.write_text(content.replace("number 1", "number one"), "utf-8")  # 1 and 10 to 19
     look = schedule.look(code=1)
@@ -205,7 +205,7 @@ def test_an_alarm_of_items_that_are_left_out_was_told_of_the_others(tmp_path, st
         look = schedule.look(code=1)
         assert len(look["left_out"]) == 6
         assert verdicts(look) == {"judge": "changed"}
-        assert look["judges"][0]["what"] == f"{said}, on items that are partly left out now"
+        assert look["judges"][0]["what"] == f"{said}, on items of which some are left out now"
 
 
 def test_a_total_outage_leaves_a_line_and_is_due_again_at_once(tmp_path, stub):
@@ -282,7 +282,7 @@ def test_a_baseline_reply_more_is_asked_on_an_occasion_of_its_own(tmp_path, stub
     assert read_history(schedule.run / FILE).baseline.streams[0].n_replies == 60
     assert look["occasion"] == 2
     refused = invoke("revalidate", schedule.run, "--anchor", 5)
-    assert "--anchor 5: the baseline is fixed with 20" in str(refused.exception)
+    assert "--anchor 5: the baseline already has a fixed value, 20" in str(refused.exception)
 
 
 @pytest.mark.slow
@@ -299,7 +299,9 @@ def test_an_accepted_baseline_gets_more_replies_before_its_first_look(tmp_path, 
     assert (look["number"], look["baseline"], look["occasion"]) == (2, 2, 3)
     assert read_history(schedule.run / FILE).baseline.streams[0].n_replies == 100
     refused = invoke("revalidate", schedule.run, "--baseline-replies", 6)
-    assert "--baseline-replies 6: the baseline is fixed with 5" in str(refused.exception)
+    assert "--baseline-replies 6: the baseline already has a fixed value, 5" in str(
+        refused.exception
+    )
     assert schedule.look("--baseline-replies", 5)["number"] == 3
     history = invoke("history", schedule.run).stdout
     assert history.count("baseline 2 of") == 1
@@ -335,7 +337,7 @@ def test_no_replies_are_added_to_a_baseline_of_other_prompts(tmp_path, stub):
     template = schedule.run / "prompts" / "forced_choice.txt"
     template.write_text(template.read_text("utf-8") + "\nThink hard.\n", "utf-8")
     refused = invoke("revalidate", schedule.run, "--baseline-replies", 5)
-    assert "no replies can be added to the baseline: the prompts have changed" in str(
+    assert "the baseline can't get any more replies, because the prompts have changed" in str(
         refused.exception
     )
     assert stub.stats()["requests"] == asked

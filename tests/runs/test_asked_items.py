@@ -84,7 +84,7 @@ def test_named_elicitations_are_for_all_items(place):
     """Pairs of some items belong to the default; both at once are refused."""
     task = load_task("task")
     assert counts(task, elicitations=("paired",)) == {"paired": N}
-    with pytest.raises(HarnessError, match=r"all items\. Leave it or pairs out"):
+    with pytest.raises(HarnessError, match=r"all items\. Leave out elicitations or pairs"):
         harness.run("task", judges="random", elicitations=["paired"], pairs=3)
     refused = invoke("run", "--task", "task", "--elicitation", "paired", "--pairs", "3")
     assert refused.exit_code == 2

@@ -28,11 +28,15 @@ def test_numbers_are_kept_as_their_shortest_text(tmp_path):
 @pytest.mark.parametrize(
     ("value", "reason", "message"),
     [
-        ("100.5", "out_of_bounds", "value '100.5' is outside 0 to 100. Correct it, or the bounds"),
+        (
+            "100.5",
+            "out_of_bounds",
+            "value '100.5' isn't between 0 and 100. Correct the value or the bounds",
+        ),
         ("-1", "out_of_bounds", "outside 0 to 100"),
-        ("good", "non_numeric_value", "value 'good' is not a number. Write one"),
+        ("good", "non_numeric_value", "value 'good' is not a number. Write a number"),
         ("1e2", "non_numeric_value", "not a number"),
-        ("CANNOT_ASSESS", "unknown_label", "Say 'abstain: true'"),
+        ("CANNOT_ASSESS", "unknown_label", "write 'abstain: true'"),
         ("", "empty_value", "the value is empty"),
     ],
 )
@@ -55,9 +59,9 @@ def test_abstentions_and_ignored_labels_are_read_as_elsewhere(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("options: [A, B]", "options: a continuous scale has no options. Leave it out"),
+        ("options: [A, B]", "options: a continuous scale has no options. Leave out this field"),
         ("tau: 0.3", "tau: a continuous scale has no options"),
-        ("alt_test: {expert: r}", "alt_test: on a continuous scale it only accepts eps"),
+        ("alt_test: {expert: r}", "alt_test: on a continuous scale, alt_test only accepts eps"),
     ],
 )
 def test_fields_that_need_options_are_refused(tmp_path, line, message):
@@ -68,7 +72,7 @@ def test_fields_that_need_options_are_refused(tmp_path, line, message):
 
 @pytest.mark.parametrize(
     ("bounds", "message"),
-    [("[5, 1]", "found 5 to 1. Write the least number first"), ("[0, .inf]", "bounds")],
+    [("[5, 1]", "found 5 to 1. Write the lower number first"), ("[0, .inf]", "bounds")],
 )
 def test_bounds_rise(tmp_path, bounds, message):
     """And are finite; a scale without bounds has none."""
@@ -79,5 +83,8 @@ def test_bounds_rise(tmp_path, bounds, message):
 def test_bounds_belong_to_a_continuous_scale(tmp_path):
     """Options have an order instead."""
     text = TASK.replace("continuous", "ordinal\noptions: [1, 2]")
-    with pytest.raises(TaskError, match=r"bounds: the scale is ordinal\. Leave them out"):
+    with pytest.raises(
+        TaskError,
+        match=r"bounds: the scale is ordinal, but bounds are for a continuous scale\. Leave out",
+    ):
         load_task(folder_of(tmp_path, text))

@@ -115,12 +115,21 @@ def test_lists_derived_columns_and_abstentions_are_read(tmp_path):
     ("datasets", "message"),
     [
         ({"name": NAME, "revision": "main"}, r"revision: found 'main'. Use a full 40-character"),
-        ({"name": NAME}, r"revision: not found. Add the commit that `git ls-remote https://"),
+        (
+            {"name": NAME},
+            r"revision: this field is missing. Add the commit that `git ls-remote https://",
+        ),
         ({"name": "ratings", "revision": REVISION}, r"datasets\.name: found 'ratings'"),
-        ({}, r"name: name a data set of the hub as OWNER/NAME, or else a file"),
-        ({"name": NAME, "file": "table.csv"}, r"name: name a data set of the hub"),
-        ({"file": "table.csv", "revision": REVISION}, r"file: it has no configuration, split or"),
-        ({"file": "../table.csv"}, r"datasets\.file: '\.\./table\.csv' leaves the task's folder"),
+        ({}, r"name: write a data set from the hub as OWNER/NAME, or pass a file"),
+        ({"name": NAME, "file": "table.csv"}, r"name: write a data set from the hub"),
+        (
+            {"file": "table.csv", "revision": REVISION},
+            r"file: a file has no configuration, split or",
+        ),
+        (
+            {"file": "../table.csv"},
+            r"datasets\.file: '\.\./table\.csv' is outside the task's folder",
+        ),
         ({"file": "none.csv"}, r"none\.csv: the file was not found"),
         ({"file": "table.csv", "trust_remote_code": True}, r"trust_remote_code: unknown field"),
     ],
@@ -135,12 +144,12 @@ def test_a_source_that_may_change_or_is_no_table_is_refused(tmp_path, datasets, 
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"id": "doc"}, "columns: found none. Name one of raters, rater, counts, votes"),
+        ({"id": "doc"}, "columns: found none. Use one of raters, rater, counts, votes"),
         ({"raters": "ann1", "votes": "x"}, "columns: found raters and votes. Name one"),
         ({"rater": "who", "id": "doc"}, "columns: rater and label go together"),
-        ({"rater": "who", "label": "answer"}, "columns: id not found"),
+        ({"rater": "who", "label": "answer"}, "columns: id is missing"),
         ({"group": ["a", "b"], "raters": "ann1"}, "columns: found 2 for group. Name one"),
-        ({"text": "id", "raters": "ann1"}, "columns: text: 'id' is not a field. Rename it"),
+        ({"text": "id", "raters": "ann1"}, "columns: text: 'id' is not a field. Rename the column"),
         ({"raters": "ann9"}, "table.csv: found no column 'ann9' for raters. The columns are"),
         ({"judges": "gpt", "raters": "ann1"}, "judges"),
     ],
@@ -177,7 +186,7 @@ def test_a_row_that_cannot_be_used_is_refused(tmp_path, table, message):
             [],
             r"csv: datasets\.rename: no answer is 'yess'. The nearest .* 'yes', 'no'",
         ),
-        ({}, ["n/a"], r"csv: ignore_labels: no answer is 'n/a'. The nearest labels are 'no'"),
+        ({}, ["n/a"], r"csv: ignore_labels: no answer is 'n/a'. The most similar labels are 'no'"),
     ],
 )
 def test_a_label_that_occurs_nowhere_is_refused(tmp_path, rename, ignored, message):
@@ -278,7 +287,7 @@ def test_another_commit_in_the_cache_does_not_stand_in(tmp_path):
         facts_in_a_process(hub_task(tmp_path / "a"), address, tmp_path)
     other = hub_task(tmp_path / "b", revision="b" * 40)
     refused = facts_in_a_process(other, address, tmp_path, HF_HUB_OFFLINE="1")
-    assert "this commit is not in the cache. Connect once" in refused
+    assert "this commit is not in the cache. Connect to the internet once" in refused
 
 
 @pytest.mark.slow

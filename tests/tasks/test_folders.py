@@ -90,7 +90,11 @@ def test_items_are_joined_with_their_groups(tmp_path):
     ("items", "groups", "message"),
     [
         (ITEMS, [{"id": "other"}], "item 'b': group 'g' is not in the groups file"),
-        (ITEMS, [{"id": "g", "text": "x"}], "item 'b': its group has the field 'text' too"),
+        (
+            ITEMS,
+            [{"id": "g", "text": "x"}],
+            "item 'b': the field 'text' is also in the item's group",
+        ),
         (ITEMS, [{"id": "g"}, {"id": "g"}], "groups.jsonl: line 2: id 'g' occurs twice"),
         ([*ITEMS, ITEMS[0]], None, "items.jsonl: line 3: id 'a' occurs twice"),
         ([{"text": "x"}], None, "items.jsonl: line 1: column 'id' is missing"),
@@ -154,12 +158,15 @@ def test_a_task_says_how_the_annotator_test_is_done(tmp_path):
     ("fields", "message"),
     [
         ({"eps": 1}, "alt_test.eps: found '1'. Input should be less than 1."),
-        ({"expert": "h9"}, "alt_test.expert: 'h9' rated no item. Name a rater."),
+        ({"expert": "h9"}, "alt_test.expert: 'h9' didn't rate any item. Write a rater's name."),
         ({"quality": {"h1": 0}}, "alt_test.quality.h1: found '0'. Input should be greater than 0."),
-        ({"quality": {"h1": 1}}, "alt_test.quality: 'h2' has no number. Give every rater one."),
+        (
+            {"quality": {"h1": 1}},
+            "alt_test.quality: 'h2' has no number. Write a number for every rater.",
+        ),
         (
             {"combine": [["h1", "h2"]]},
-            "alt_test.combine: wanted two sets of raters, each rater in one.",
+            "alt_test.combine: write two sets of raters, with each rater in only one set.",
         ),
         (
             {"combine": [["h1"], ["h2"]]},
@@ -167,7 +174,10 @@ def test_a_task_says_how_the_annotator_test_is_done(tmp_path):
         ),
         (
             {"gold": "key"},
-            "alt_test.gold: no item has a field 'key'. Name the one with answers.",
+            (
+                "alt_test.gold: no item has a field 'key'. Write the name of the field with the "
+                "answers."
+            ),
         ),
         (
             {"gold": "text"},
@@ -175,7 +185,10 @@ def test_a_task_says_how_the_annotator_test_is_done(tmp_path):
         ),
         (
             {"epsilon": 0.1},
-            "alt_test.epsilon: unknown field. Remove it, or use one of eps, expert, gold, quality",
+            (
+                "alt_test.epsilon: unknown field. Remove this field, or use one of eps, expert, "
+                "gold, quality"
+            ),
         ),
     ],
 )
@@ -218,7 +231,7 @@ def test_one_field_is_shown_bare_and_several_with_their_names(tmp_path):
 def test_a_path_that_leaves_the_folder_is_refused(tmp_path, name, kind):
     """A task reads nothing but its own folder."""
     make(tmp_path / "out")
-    assert f"task.yaml: {kind}: {name!r} leaves the task's folder" in fault(
+    assert f"task.yaml: {kind}: {name!r} is outside the task's folder" in fault(
         make(tmp_path / "task", SAID | {kind: name})
     )
 
@@ -256,7 +269,9 @@ def test_files_that_are_absent_or_two_are_named(tmp_path):
     assert "found no ratings. Write ratings.csv" in fault(make(tmp_path / "a", ratings=None))
     folder = make(tmp_path / "b")
     (folder / "ratings.jsonl").write_text("{}")
-    assert "found ratings.jsonl and ratings.csv. Say which one under 'ratings'" in fault(folder)
+    assert "found ratings.jsonl and ratings.csv. Write the one to use under 'ratings'" in fault(
+        folder
+    )
     assert "x.csv: the file was not found" in fault(
         make(tmp_path / "c", SAID | {"ratings": "x.csv"})
     )

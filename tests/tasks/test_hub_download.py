@@ -40,8 +40,12 @@ def test_split_of_a_commit_becomes_a_file_to_import(tmp_path):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"ratings.py": CODE}, "needs a script, and the harness runs no code of a data set"),
-        pytest.param({"a.txt": "lines\n"}, "is made of text. Only csv", marks=pytest.mark.slow),
+        ({"ratings.py": CODE}, "needs a script, but the harness doesn't run a data set's code"),
+        pytest.param(
+            {"a.txt": "lines\n"},
+            "the data set consists of text files, but only csv",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["code", "text"],
 )

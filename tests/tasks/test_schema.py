@@ -110,10 +110,10 @@ def test_options_may_be_numbers(tmp_path):
         ("a: " + "[" * 20 + "]" * 20, "line 1: nested deeper than 16 levels"),
         ("[" * 100_000, "line 1: nested deeper than 16 levels"),
         ("? [a]\n: 1\n", "line 1: found a key that is not text"),
-        ("a: 1\n---\nb: 1\n", "line 2: a second document begins"),
-        ("a: [1\n", "line 2: not YAML"),
-        ("a: 'x\n", "line 2: not YAML"),
-        ("a: \x01\n", "not YAML"),
+        ("a: 1\n---\nb: 1\n", "line 2: found a second document"),
+        ("a: [1\n", "line 2: not valid YAML"),
+        ("a: 'x\n", "line 2: not valid YAML"),
+        ("a: \x01\n", "not valid YAML"),
         (b"a: \xff\n", "line 1: byte 0xff is not UTF-8"),
         ("\ufeffname: a\n".encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
         (b"x" * 300_000, "larger than 262144 bytes"),
@@ -137,7 +137,7 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("colour: red", "colour: unknown field. Remove it, or use one of name, property,"),
+        ("colour: red", "colour: unknown field. Remove this field, or use one of name, property,"),
         ("tau: 0", "tau: found '0'. Input should be greater than 0."),
         ("tau: 1.1", "tau: found '1.1'. Input should be less than or equal to 1."),
         ("tau: half", "tau: found 'half'. Input should be a valid number"),
@@ -145,14 +145,17 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("abstain: perhaps", "abstain: found 'perhaps'. Input should be a valid boolean"),
         ("positive: A", "positive: found 'A'. Input should be a valid tuple."),
         ("positive: [X]", "positive: 'X' is not an option. The option keys are A, B, C."),
-        ("positive: [A, A]", "positive: 'A' is listed twice. Name it once"),
+        ("positive: [A, A]", "positive: 'A' is listed twice. Remove one of the two"),
         ("positive: [A, B, C]", "positive: every option is positive"),
         (
             "response_sets: contiguous",
             "response_sets: found 'contiguous'. It needs an ordinal scale. List the sets instead.",
         ),
         ("response_sets: some", "response_sets: found 'some'. Input should be 'all'."),
-        ("response_sets: [[A], [B]]", "response_sets: option 'C' is in no set. Put it into one."),
+        (
+            "response_sets: [[A], [B]]",
+            "response_sets: option 'C' isn't in any set. Add the option to a set.",
+        ),
         ("response_sets: [[A, X], [B, C]]", "response_sets: 'X' is not an option"),
         ("response_sets: [[A, B], [C], [B, A]]", "response_sets: B, A is listed twice"),
         ("response_sets: [[A, A], [B, C]]", "response_sets: 'A' is listed twice"),
@@ -160,7 +163,7 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("response_sets: []", "response_sets: option 'A' is in no set"),
         (
             "pairwise: {answers: [a, b], first: A, second: B}",
-            "pairwise: the scale is nominal. Leave it out",
+            "pairwise: the scale is nominal, but this field is for a pairwise scale. Leave",
         ),
         ("sensitivity: {X: [A]}", "sensitivity: 'X' is not an option"),
         ("sensitivity: {B: [X]}", "sensitivity: 'X' is not an option"),
@@ -169,7 +172,7 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("positive: [A]\nsensitivity: {A: [B]}", "sensitivity: 'A' is positive"),
         ("lexicon: {positive: B, negative: X}", "lexicon: 'X' is not an option"),
         ("lexicon: {positive: B, negative: B}", "lexicon: 'B' is listed twice"),
-        ("lexicon: {positive: B}", "lexicon.negative: not found. Add it."),
+        ("lexicon: {positive: B}", "lexicon.negative: this field is missing. Add it."),
         ("lexicon: {positive: B, negative: A, cutoff: 2}", "lexicon.cutoff: found '2'"),
         (
             "raters: robots",
@@ -190,12 +193,15 @@ def test_faults_of_a_field_name_it_and_the_remedy(tmp_path, line, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("[A]", "options: found A. Name at least two on a nominal scale."),
-        ("[A, A]", "options: 'A' is listed twice. Give each its own key (case doesn't matter)."),
-        ("[a, A]", "options: 'A' is listed twice. Give each its own key"),
+        ("[A]", "options: found A, but the scale is nominal. List at least two options."),
+        (
+            "[A, A]",
+            "options: 'A' is listed twice. Give each option its own key (case doesn't matter).",
+        ),
+        ("[a, A]", "options: 'A' is listed twice. Give each option its own key"),
         (
             "[{key: A, label: X}, {key: B, label: x}]",
-            "options: 'x' is listed twice. Give each its own label",
+            "options: 'x' is listed twice. Give each option its own label",
         ),
         (
             "[{key: A, label: b}, {key: B, label: c}]",
@@ -203,17 +209,17 @@ def test_faults_of_a_field_name_it_and_the_remedy(tmp_path, line, message):
         ),
         (
             "[{key: A, colour: red}, B]",
-            "options.0.colour: unknown field. Remove it, or use one of key,",
+            "options.0.colour: unknown field. Remove this field, or use one of key,",
         ),
-        ("[{label: A}, B]", "options.0.key: not found. Add it."),
+        ("[{label: A}, B]", "options.0.key: this field is missing. Add it."),
         ("['', B]", "options.0.key: found ''. Write 1 to 64 printable characters"),
         ("[' A', B]", "options.0.key: found ' A'. Write 1 to 64"),
         ('["A\\nB", B]', "options.0.key: found 'A\\nB'. Write 1 to 64"),
         ("['A,B', B]", "options.0.key: found ',' in 'A,B'"),
-        ("[CANNOT_ASSESS, B]", "options.0.key: CANNOT_ASSESS is not an option. Say 'abst"),
+        ("[CANNOT_ASSESS, B]", "options.0.key: CANNOT_ASSESS can't be an option. Write 'abst"),
         ("[{key: A, label: cannot_assess}, B]", "options.0.label: CANNOT_ASSESS is not an option"),
         ("[[A], B]", "options.0: found ['A']. "),
-        ("[]", "options: found none. Name at least two on a nominal scale."),
+        ("[]", "options: found none, but the scale is nominal. List at least two options."),
         ("all", "options: found 'all'. "),
     ],
 )
@@ -227,10 +233,14 @@ def test_faults_of_an_option_say_which(tmp_path, options, message):
 @pytest.mark.parametrize(
     ("scale", "options", "message"),
     [
-        ("binary", "[A, B, C]", "options: a binary scale has 2 options, found 3."),
+        ("binary", "[A, B, C]", "options: found 3 options, but a binary scale has 2."),
         ("ordinal", "[1, 3, 2]", "options: 1, 3, 2 are not in order"),
         ("ordinal", "['1', '1.0']", "options: two keys are the same number"),
-        ("continuous", "[A, B]", "options: a continuous scale has no options. Leave it out."),
+        (
+            "continuous",
+            "[A, B]",
+            "options: a continuous scale has no options. Leave out this field.",
+        ),
         (
             "rainbow",
             "[A, B]",
@@ -265,7 +275,7 @@ def test_a_name_can_be_part_of_a_path(tmp_path, name):
 
 def test_several_faults_are_counted(tmp_path):
     """The first is told, the others are not hidden."""
-    assert fault(tmp_path, f"{GOOD}tau: 2\ncolour: red\n").endswith("(1 more after this)")
+    assert fault(tmp_path, f"{GOOD}tau: 2\ncolour: red\n").endswith("(more problems: 1)")
 
 
 def test_the_schema_accepts_what_the_reader_accepts():

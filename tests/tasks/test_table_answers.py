@@ -47,7 +47,7 @@ def test_labels_stand_for_keys(cell, elicitation, value):
         ("maybe", "", "label 'maybe' is not an option"),
         ("[]", "", "the label is empty"),
         ('["yes", "YES"]', "", "a label is named twice"),
-        ('["yes", "n/a"]', "", "CANNOT_ASSESS is next to other labels"),
+        ('["yes", "n/a"]', "", "CANNOT_ASSESS is given together with other labels"),
         ('["yes", "no"]', "forced_choice", "several labels instead of one"),
     ],
 )
@@ -71,16 +71,18 @@ def test_a_long_text_is_refused_and_not_cut():
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"options": ("y", "n"), "ignore": ("Y",)}, "ignore='Y': it stands in options too"),
-        ({"options": ("y", "n"), "abstain": ("n",)}, "abstain='n': it stands in options too"),
-        ({"ignore": ("?",), "abstain": ("?",)}, "abstain='?': it stands in ignore too"),
-        ({"ignore": ("?",), "rename": ("?=y",)}, "rename='?': it stands in ignore too"),
-        ({"rename": ("?=y", "?=n")}, "rename='?': it stands in rename too"),
+        ({"options": ("y", "n"), "ignore": ("Y",)}, "ignore='Y': this label is also in options"),
+        ({"options": ("y", "n"), "abstain": ("n",)}, "abstain='n': this label is also in options"),
+        ({"ignore": ("?",), "abstain": ("?",)}, "abstain='?': this label is also in ignore"),
+        ({"ignore": ("?",), "rename": ("?=y",)}, "rename='?': this label is also in ignore"),
+        ({"rename": ("?=y", "?=n")}, "rename='?': this label is also in rename"),
     ],
 )
 def test_a_label_has_one_meaning(said, message):
     """The last one counted, so that all ratings of an option became abstentions in silence."""
-    with pytest.raises(OptionError, match=re.escape(f"{message}. Give it one meaning")):
+    with pytest.raises(
+        OptionError, match=re.escape(f"{message}. Use the label in only one of the two")
+    ):
         AnswerSettings(**said)
 
 

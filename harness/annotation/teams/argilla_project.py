@@ -167,8 +167,8 @@ def read_export(content: bytes, where: str) -> list[TeamAnswer]:
         ]
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise TaskError(
-            f"{where}: these are not records of a dataset of `harness curate export --to "
-            f"argilla`: {error}."
+            f"{where}: these are not records from a dataset that `harness curate export --to "
+            f"argilla` made: {error}."
         ) from None
 
 

@@ -165,8 +165,8 @@ def read_export(content: bytes, where: str) -> list[TeamAnswer]:
     except (ValidationError, msgspec.ValidationError) as error:
         parts = fault_of(error)[:2] if isinstance(error, ValidationError) else (str(error),)
         raise TaskError(
-            f"{where}: this is not an export (JSON) of a project of `harness curate export --to "
-            f"label-studio`: {': '.join(filter(None, parts))}."
+            f"{where}: this is not a JSON export of a project that `harness curate export --to "
+            f"label-studio` made: {': '.join(filter(None, parts))}."
         ) from None
 
 

@@ -56,7 +56,7 @@ class TeamScreen:
 
     @property
     def item(self) -> Item:
-        """The first item; all items show the same texts."""
+        """The first item, which shows the same texts as all others."""
         return self.items[0]
 
 
@@ -132,7 +132,8 @@ def _divided(
     """Assign each screen to raters with the fewest screens who haven't rated it."""
     if per_item > len(raters):
         raise TaskError(
-            f"--per-item {per_item}: there are {len(raters)} raters. Name more under --raters."
+            f"--per-item {per_item}: there are only {len(raters)} raters. Name more raters "
+            "in --raters."
         )
     rated = {(r.item, r.rater, r.elicitation) for r in task.ratings}
     load = dict.fromkeys(raters, 0)

@@ -144,7 +144,10 @@ def _value(
     keys = [_key(task, screen, name) for name in names]
     if CANNOT_ASSESS in keys:
         if len(keys) > 1:
-            raise ValueError("'Cannot assess' is next to other options. Choose one of the two")
+            raise ValueError(
+                "'Cannot assess' is selected together with other options. Choose either 'Cannot "
+                "assess' or options"
+            )
         return checked_value(task, elicitation, CANNOT_ASSESS)
     if elicitation == "response_set":
         return checked_value(task, elicitation, keys)
@@ -158,7 +161,7 @@ def _key(task: Task, screen: ScreenData, name: str) -> str:
     keys |= {option.key: option.key for option in task.options}
     key = CANNOT_ASSESS if name == CANNOT_ASSESS else keys.get(name)
     if key is None:
-        raise ValueError("it isn't one of the task's options")
+        raise ValueError("the answer isn't one of the task's options")
     return task.pairwise.swapped_key(key) if task.pairwise and screen.harness_swapped else key
 
 

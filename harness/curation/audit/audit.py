@@ -205,7 +205,7 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
         yield _of_clusters(
             exact,
             "duplicate_items",
-            "with the same text as another item",
+            "with the same text as a different item",
             why=why,
             action="Keep the first item of each group of duplicates.",
         )
@@ -214,18 +214,23 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
             across,
             "duplicates_across_groups",
             "equal or nearly equal to an item in another group",
-            why="Groups are resampled as if they were independent, but these aren't.",
-            action="Keep the first item of each, or put them into the same group.",
+            why=(
+                "Groups are resampled as if they were independent, but groups with such items "
+                "aren't."
+            ),
+            action="Keep the first of these items, or put them into the same group.",
         )
     near = [cluster for cluster in near if _n_groups(task, cluster) != 1]
     if near:
         yield _of_clusters(
             near,
             "near_duplicate_items",
-            f"with at least {SIMILAR:.0%} of the 5-character pieces in common with another",
+            f"that share at least {SIMILAR:.0%} of their 5-character pieces with another item",
             why=why,
-            action="Keep the first item of each, or give a cluster's items the same 'group', so "
-            "that they are resampled together.",
+            action=(
+                "Keep the first item of each cluster, or give a cluster's items the same "
+                "'group', so that they are resampled together."
+            ),
         )
 
 
@@ -260,7 +265,7 @@ def _pattern_findings(task: Task) -> Iterator[Finding]:
         kind="secrets_or_personal_data",
         what=f"{counted([len(items)])} matching a pattern of secrets or personal data ({counts})",
         why="Hosted judges receive these texts, and runs and reports contain them.",
-        action="Check the items. Replace real data before you run a judge on them.",
+        action="Check the items. Replace real data before you run a judge on these items.",
         n=len(items),
         items=items,
     )

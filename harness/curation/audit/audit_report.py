@@ -29,11 +29,11 @@ TITLES = {
     "single_rater_items": "items with a single rater",
     "few_items_per_rater": "raters with few items",
     "unused_options": "unused options",
-    "options_spelt_twice": "options spelt twice",
+    "options_spelt_twice": "options with two spellings",
     "labels_one_letter_apart": "labels one letter apart",
     "answers_without_content": "answers without content",
-    "choice_outside_set": "choices outside of the set",
-    "sets_of_everything": "sets of everything",
+    "choice_outside_set": "choices outside the rater's set",
+    "sets_of_everything": "sets of all options",
     "sets_of_one_option": "sets of one option",
     "identical_raters": "raters with the same answers",
     "same_answer_raters": "raters who always answer alike",
@@ -60,8 +60,8 @@ def audit_text(audit: Audit, *, details: bool = False) -> str:
     parts = [f"{audit.task}: {counts_of(audit)}"]
     if audit.decision is not None:
         parts.append(
-            f"Decision with everything: {outcome_words(audit.decision, audit.equals)}\n"
-            f"Verdicts: {audit.verdicts}"
+            "Decision on all items and ratings: "
+            f"{outcome_words(audit.decision, audit.equals)}\nVerdicts: {audit.verdicts}"
         )
     if audit.findings:
         parts.append(_table(audit))
@@ -203,13 +203,19 @@ def audit_page(audit: Audit) -> str:
 
 def _summary(audit: Audit) -> Iterator[str]:
     if audit.decision is None:
-        yield "What the findings do to the decision was not measured: no verdicts (--verdicts)."
+        yield (
+            "The effect of the findings on the decision wasn't measured, because there are no "
+            "verdicts (--verdicts)."
+        )
         return
     effects = [finding.effect for finding in audit.findings if finding.effect]
     changing = sum(effect.changes_verdict or effect.changes_equals for effect in effects)
-    yield f"Decision with everything: {outcome_words(audit.decision, audit.equals)}."
+    yield f"Decision on all items and ratings: {outcome_words(audit.decision, audit.equals)}."
     verb = "changes" if changing == 1 else "change"
-    yield f"{changing} of them {verb} the decision when left out, each on its own."
+    yield (
+        f"{changing} of the findings {verb} the decision if you leave out their items or raters, "
+        "one finding at a time."
+    )
     yield f"Verdicts: {audit.verdicts}."
 
 

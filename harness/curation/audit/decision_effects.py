@@ -139,8 +139,10 @@ def suspected_errors(source: Source) -> Iterator[Finding]:
     if items:
         yield Finding(
             kind="suspected_rating_errors",
-            what=f"{len(items):,} items on which at least {AGREED:.0%} of the raters agree and all "
-            f"{len(good)} good judges agree on another option",
+            what=(
+                f"{len(items):,} items on which at least {AGREED:.0%} of the raters agree and "
+                f"all {len(good)} good judges agree on a different option"
+            ),
             why="Either the ratings are wrong or the judges make the same error. The decision "
             "depends on which is true.",
             action="Have new raters rate these items without seeing either answer.",

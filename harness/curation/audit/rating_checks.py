@@ -72,9 +72,12 @@ def single_rater_items(task: Task) -> Iterator[Finding]:
     if items:
         yield Finding(
             kind="single_rater_items",
-            what=f"{counted([len(items)], 'item')} rated by a single person",
-            why="They don't show how much raters disagree, or whether a judge can replace a rater.",
-            action="Collect a second and third rating for each.",
+            what=f"{counted([len(items)], 'item')} rated by only one person",
+            why=(
+                "Such items don't show how much raters disagree, or whether a judge can replace "
+                "a rater."
+            ),
+            action="Collect a second and third rating for each of these items.",
             n=len(items),
             items=items,
         )
@@ -88,8 +91,11 @@ def option_findings(task: Task) -> Iterator[Finding]:
         yield Finding(
             kind="unused_options",
             what=f"{counted([len(unused)], 'option')} of {len(task.options)} never chosen",
-            why="Judges can still choose them, and are then always wrong.",
-            action="Ask whether raters could choose them. If not, remove them from task.yaml.",
+            why="Judges can still choose these options, and are then always wrong.",
+            action=(
+                "Check whether raters could choose these options. If not, remove the options "
+                "from task.yaml."
+            ),
             n=len(unused),
             options=unused,
         )
@@ -98,7 +104,7 @@ def option_findings(task: Task) -> Iterator[Finding]:
         names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
         yield Finding(
             kind="options_spelt_twice",
-            what=f"{counted([len(names)], 'label')} that differ by case or punctuation only",
+            what=f"{counted([len(names)], 'label')} that differ only in case or punctuation",
             why="Ratings with the same answer are split, so raters seem to disagree.",
             action="Merge each pair into one option.",
             n=len(names),
@@ -129,10 +135,14 @@ def few_item_raters(task: Task) -> Iterator[Finding]:
             kind="few_items_per_rater",
             what=f"{len(few)} of {counted([len(n_items)], 'rater')} rated fewer than {FEW_ITEMS} "
             "items",
-            why="The annotator test has little power against them, and their agreement with the "
-            "others is uncertain.",
-            action=f"Assign them more items, at least {FEW_ITEMS}, or read the annotator test "
-            "without them.",
+            why=(
+                "The annotator test has little power for such raters, and their agreement with "
+                "the others is uncertain."
+            ),
+            action=(
+                f"Assign these raters more items, at least {FEW_ITEMS}, or read the annotator "
+                "test without these raters."
+            ),
             n=len(few),
             raters=few,
         )
@@ -181,7 +191,7 @@ def rater_findings(facts: Iterable[RaterFacts]) -> Iterator[Finding]:
             what=f"{counted([len(same)], 'rater')} always chose the same option, but "
             f"interchangeable raters wouldn't (chance of any false flag: at most {LEVEL:.0%})",
             why="Such ratings carry no information about the items.",
-            action="Ask whether they took the task seriously. If not, leave their ratings out.",
+            action="Ask whether they took the task seriously. If not, leave out their ratings.",
             n=len(same),
             raters=same,
         )
@@ -193,8 +203,14 @@ def rater_findings(facts: Iterable[RaterFacts]) -> Iterator[Finding]:
             what=f"{len(low)} of {counted([len(facts)], 'rater')} {agree} "
             "less with the others than interchangeable raters would (chance of any false flag: at "
             f"most {LEVEL:.0%})",
-            why="They might have misread the instructions, or notice details that the others miss.",
-            action="Read some of their items with them before you leave anything out.",
+            why=(
+                "These raters might have misread the instructions, or might notice details that "
+                "the others miss."
+            ),
+            action=(
+                "Look at some of the items together with these raters before you leave anything "
+                "out."
+            ),
             n=len(low),
             raters=low,
         )
@@ -208,9 +224,11 @@ def pair_findings(rated: RatedChoices, judges: Iterable[tuple[str, IntArray]]) -
         yield Finding(
             kind="excess_agreement",
             what=_pairs_in_words([(names[p.first], names[p.second], p) for p in pairs]),
-            why="They might have worked together or used the same source. If so, they count as one "
-            "rater. They might also notice details that the others miss.",
-            action="Ask them and the other raters how they rated before you leave anyone out.",
+            why=(
+                "These raters might have worked together or used the same source, and then "
+                "count as one rater. They might also notice details that the others miss."
+            ),
+            action="Ask all raters how they rated before you leave anyone out.",
             n=len(pairs),
             raters=tuple(names[j] for p in pairs for j in (p.first, p.second)),
         )
@@ -287,8 +305,11 @@ def drift_findings(
             kind="drifting_raters",
             what=f"{counted([len(drifting)], 'rater')} whose agreement with the others changes "
             f"over time: {trends} (correlation; chance of any false flag: at most {LEVEL:.0%})",
-            why="They tired, or learned the task while rating, so early and late ratings differ.",
-            action="Get new ratings for the part of their items with less agreement.",
+            why=(
+                "These raters got tired, or learned the task while rating, so their early and "
+                "late ratings differ."
+            ),
+            action="Get new ratings for the period with less agreement.",
             n=len(drifting),
             raters=tuple(raters[j] for j in drifting),
         )

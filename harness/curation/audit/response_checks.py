@@ -44,14 +44,17 @@ def set_findings(task: Task) -> Iterator[Finding]:
             "sets_of_everything",
             lambda members: len(members) == n_options,
             what="accepted all options on every item",
-            action="Ask whether they read the items. If not, leave their ratings out.",
+            action="Ask whether these raters read the items. If not, leave out their ratings.",
         )
         yield from _always(
             task,
             "sets_of_one_option",
             lambda members: len(members) == 1,
             what="accepted a single option on every item",
-            action="Ask whether they thought the set was a choice. If so, have them rate again.",
+            action=(
+                "Ask whether these raters thought they could accept only one option. If so, "
+                "have them rate again."
+            ),
         )
 
 
@@ -76,7 +79,10 @@ def _choices_outside(task: Task) -> Iterator[Finding]:
             kind="choice_outside_set",
             what=f"{counted([len(outside)], 'choice')} outside the rater's own set, among "
             f"{counted([n_pairs], 'pair')}",
-            why="Choice and set contradict each other, so the pair doesn't count for F and beta.",
+            why=(
+                "The choice and the set contradict each other, so the pair doesn't count for F "
+                "and beta."
+            ),
             action="Get new ratings for the items: first the set, then a choice from it.",
             n=len(outside),
             items=tuple(dict.fromkeys(rating.item for rating in outside)),
@@ -139,9 +145,9 @@ def identical_raters(task: Task) -> Iterator[Finding]:
         names = "; ".join(" and ".join(raters) for raters in groups)
         yield Finding(
             kind="identical_raters",
-            what=f"the same answers to all of at least {MIN_SHARED} items: {names}",
+            what=f"the same answers to all their shared items ({MIN_SHARED} or more): {names}",
             why="One column could be a copy of the other, and a copy counts as a second rater.",
-            action="Compare them with the original table. Leave copies out.",
+            action="Compare these columns with the original table. Leave out copies.",
             n=len(pairs),
             raters=tuple(name for pair in pairs for name in pair),
         )
@@ -171,7 +177,10 @@ def label_findings(task: Task) -> Iterator[Finding]:
         labels = tuple(dict.fromkeys(key for pair in slips for key in pair))
         yield Finding(
             kind="labels_one_letter_apart",
-            what=f"{counted([len(labels)], 'label')} one letter apart, one of them rare: "
+            what=(
+                f"{counted([len(labels)], 'label')} that differ by one letter, and one of the "
+                "two is rare: "
+            )
             + "; ".join(f"{first} and {second}" for first, second in slips),
             why="One could be a typo of the other, which makes raters appear to disagree.",
             action="Read ratings with the rare label. If it's a typo, rename it to the other.",
@@ -186,10 +195,14 @@ def label_findings(task: Task) -> Iterator[Finding]:
         yield Finding(
             kind="answers_without_content",
             what=f"{counted([n], 'rating')} whose answer says nothing: {', '.join(empty)}",
-            why="Raters probably typed them to get to the next item, and could have rated other "
-            "items that way too.",
-            action="List them under 'ignore_labels', and check the other answers from these "
-            "raters.",
+            why=(
+                "Raters probably typed such answers to get to the next item, and could have "
+                "rated other items that way too."
+            ),
+            action=(
+                "List these answers under 'ignore_labels', and check the other answers from "
+                "these raters."
+            ),
             n=n,
             raters=_raters_of(ratings, set(empty)),
             options=empty,

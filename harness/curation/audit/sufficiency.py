@@ -40,8 +40,10 @@ def sufficiency_findings(
         n_missing = needed - evidence.n_items
         yield Finding(
             kind="too_few_items",
-            what=f"{evidence.n_items:,} items, where {needed:,} detect a difference of "
-            f"{evidence.margin:g} between the first two judges in 80 % of data sets",
+            what=(
+                f"{evidence.n_items:,} items, but {needed:,} are needed to detect a difference "
+                f"of {evidence.margin:g} between the first two judges in 80 % of data sets"
+            ),
             why="With fewer items, you often can't prove which of two judges is better.",
             action=f"Rate {n_missing:,} more items, or pass a larger --worth to "
             "`harness validate`.",
@@ -81,11 +83,13 @@ def _annotator_power(task: Task, rated: RatedChoices) -> Iterator[Finding]:
     if eps <= 0 or (power := power_against_rater(n, discordance, eps, level=LEVEL)) >= POWER:
         return
     needed = items_for_power(POWER, discordance, eps, level=LEVEL)
-    action = f"With {needed or 0:,} items per rater, it's 80 % before that adjustment."
+    action = f"With {needed or 0:,} items per rater, the power is 80 % before that adjustment."
     yield Finding(
         kind="low_annotator_power",
-        what=f"a judge that rates like the raters passes against a rater with {n:,} items (the "
-        f"median) with a probability of {power:.0%}",
+        what=(
+            f"a judge that rates like the raters passes with a probability of {power:.0%} "
+            f"against a rater with {n:,} items (the median)"
+        ),
         why=f"At margin {eps:g} the annotator test would often miss that such a judge can replace "
         "a rater. Adjusting for several raters lowers the power further.",
         action=action if needed else "Set a larger eps, if you can accept one.",
@@ -101,7 +105,10 @@ def _interval_width(rated: RatedChoices) -> Iterator[Finding]:
             kind="wide_intervals",
             what=f"a share of {n:,} items or groups is known to within {half:.2f} at worst (95 %)",
             why="Smaller differences between judges can rarely be proven.",
-            action=f"Rate more items: {items_for_width(WIDE):,} independent ones reach {WIDE:g}.",
+            action=(
+                f"Rate more items: {items_for_width(WIDE):,} independent items narrow this to "
+                f"{WIDE:g}."
+            ),
             n=n,
         )
 

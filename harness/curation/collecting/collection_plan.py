@@ -93,7 +93,9 @@ def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
     task.require_options("a plan from ratings")
     tables = [judge_table(task, items, name, source.verdicts[name]) for name in names]
     if exact := [table.name for table in tables if "forced_choice" in table.exact]:
-        raise TaskError(f"{exact[0]} returns distributions. Choose a judge that returns replies.")
+        raise TaskError(
+            f"{exact[0]} returns distributions. Choose a judge that returns single replies."
+        )
     counts = [table.choice_counts for table in tables]
     grouped = any(item.group is not None for item in items)
     clusters = np.array(unit_numbers(items)) if grouped else None
@@ -267,7 +269,10 @@ def annotator_chart(results: Sequence[AnnotatorPower], name: str, eps: float) ->
         "plan-annotators",
         f"Annotator test of {name} at eps {eps:g}",
         "; ".join(
-            f"recommended {row.use or 0.0:.2f} with {row.n_raters} raters and {row.n_items} items"
+            (
+                f"recommended in a share of {row.use or 0.0:.2f} with {row.n_raters} raters and "
+                f"{row.n_items} items"
+            )
             for row in results
         )
         + ".",

@@ -82,7 +82,9 @@ class DifferenceDesign(SizeOptions):
     """Judges to compare, and the numbers of raters and replies."""
 
     compared_judges: Names = option(
-        None, "Two judges; not needed if there are just two in the verdicts.", flag="--judges -j"
+        None,
+        "Two judges. Not needed if the verdicts come from just two judges.",
+        flag="--judges -j",
     )
     numbers_of_replies: PlannedNumbers = option(
         (1,), "Numbers of replies per item and judge, comma-separated.", flag="--samples"
@@ -96,14 +98,14 @@ class AnnotatorDesign(SizeOptions):
         (3,), "Numbers of raters per item, comma-separated.", flag="--raters"
     )
     planned_judge: str | None = option(
-        None, "Judge in the verdicts; not needed if there is only one.", flag="--judge"
+        None, "Judge in the verdicts. Not needed if there is only one judge.", flag="--judge"
     )
     eps: float | None = option(None, "Without verdicts: margin of the test.", ge=0, le=0.99)
     numbers_of_items: PlannedNumbers = option(
         (30, 50, 100, 150, 200), "Numbers of items, comma-separated.", flag="--items"
     )
-    contenders: int = option(1, "Judges that could be the best, which divide alpha.", ge=1)
-    draws: int = option(100, "Draws of raters and items.", ge=10)
+    contenders: int = option(1, "Number of judges that could be the best. They share alpha.", ge=1)
+    draws: int = option(100, "Number of random draws of raters and items.", ge=10)
 
 
 class PriceOptions(Options):

@@ -107,7 +107,7 @@ class _Ratings:
     def pair(self, i: int, value: float) -> QueuedRating:
         """Queue a choice and a response set."""
         hidden, eligible = self.pairs
-        reason = f"pair for beta, {hidden} of {eligible} so far"
+        reason = f"pair for beta, {hidden} of {eligible} pairs so far"
         return QueuedRating(self.task.items[i].id, "paired", reason, value)
 
 
@@ -223,7 +223,7 @@ def _for_decisions(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
 def _for_annotator_test(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
     if r.task.rater_ids == "positional":
         raise TaskError(
-            f"task {r.task.name}: the annotator test needs ratings that name their raters."
+            f"task {r.task.name}: the annotator test needs ratings with the raters' names."
         )
     n_raters = len({rating.rater for rating in r.task.ratings})
     values = value_of_comparison(r.n_ratings)
@@ -239,7 +239,7 @@ def _for_second_pairs(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
     """Queue second pairs for items with one, then first pairs up to 100 items with any."""
     if r.task.space.fully_specified:
         raise TaskError(
-            f"task {r.task.name}: no response set has two options, so pairs add nothing."
+            f"task {r.task.name}: no response set has two options, so pairs wouldn't add anything."
         )
     n_pairs = pairs_by_item(r.human).sum(axis=(1, 2))
     once = r.rng.permutation(np.flatnonzero((n_pairs == 1) & r.inside))
@@ -248,7 +248,7 @@ def _for_second_pairs(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
     queue += [(i, "first of two pairs") for i in r.unpaired[:n_missing].tolist()]
     n_double = int((n_pairs > 1).sum())
     return tuple(
-        QueuedRating(r.task.items[i].id, "paired", f"{which}, {n_double} items have two", 1.0)
+        QueuedRating(r.task.items[i].id, "paired", f"{which}, {n_double} items have two pairs", 1.0)
         for i, which in queue[: budget // 2]
     )
 

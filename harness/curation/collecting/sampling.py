@@ -137,7 +137,7 @@ def _keys(task: Task, by: SampledBy | None) -> list[int | str | None]:
         keys = _percents(task)
     if not any(key is not None for key in keys):
         needed = "positive options and two ratings per item" if by == "disagreement" else by
-        raise TaskError(f"task {task.name}: no item has what the strata need ({needed}).")
+        raise TaskError(f"task {task.name}: no item has the data that strata need ({needed}).")
     return keys
 
 

@@ -162,12 +162,14 @@ def _note(
     nameless = sum(_langfuse_rater(row) == (NO_NAME, "person") for row in kept)
     if nameless:
         reading.notes.append(
-            f"{nameless} annotation scores don't name a rater, so they count as one rater's"
+            f"{nameless} annotation scores don't name a rater, so they count as the scores "
+            "of one rater"
         )
     without = sum(as_text(row["traceId"]) not in traces for row in kept)
     if without:
         reading.notes.append(
-            f"the traces of {without} scores aren't in the files. Export them, and pass both files"
+            f"the traces for {without} scores aren't in the files. Export the traces, and "
+            "pass both files"
         )
 
 
@@ -260,7 +262,7 @@ def _why_no_feedback(entry: JsonObject) -> str:
     if "feedback" not in entry or entry["feedback"] is None:
         return "expectations"
     if entry.get("valid") is False:
-        return "feedbacks that a later one replaces"
+        return "feedbacks that were replaced later"
     value = _object(entry["feedback"]).get("value")
     return "feedbacks without a label" if value is None or isinstance(value, dict) else ""
 

@@ -78,7 +78,7 @@ def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
 
 
 def _leaves_out(facts: Facts, mapping: ColumnMapping) -> bool:
-    """Return whether a reading omits a system or a rating that differs within items."""
+    """Return whether a reading ignores a column of systems or ratings that differ within items."""
     items = tuple(filter(None, (*mapping.id, mapping.criterion)))
     varying = [
         name

@@ -74,8 +74,9 @@ def heading_of(rows: Sequence[Cells], lines: Sequence[int], header: int | None) 
             ""
             if header == 0
             else (
-                f"line {lines[place]} looks like those below it, so the table has no header. Its "
-                f"columns are called column 1 to column {width} (--header {lines[place]} if it has)"
+                f"line {lines[place]} looks like the lines below, so the table seems to have no "
+                f"header. Its columns are called column 1 to column {width} (--header "
+                f"{lines[place]} if it has)"
             )
         )
         return Heading(names, place - 1, note)

@@ -43,7 +43,7 @@ MEANINGS = {  # conditions for one, or several, columns in a role or labels in a
     "criterion": ("{} names what is rated", ""),
     "set": ("{} is a response set", ""),
     "sets": ("{} is an option of a set", "{} are the options of a set"),
-    "votes": ("{} holds the ratings", "{} hold the ratings"),
+    "votes": ("{} contains the ratings", "{} contain the ratings"),
     "counts": ("{} is a number of raters", "{} are numbers of raters"),
     "pattern": ("columns are called {}", ""),
     "text": ("{} is shown to judges", "{} are shown to judges"),
@@ -56,7 +56,7 @@ MEANINGS = {  # conditions for one, or several, columns in a role or labels in a
     "decimal": ("the decimal sign is a {}", ""),
 }
 LISTS = {
-    "ratings": "a list holds several raters' ratings",
+    "ratings": "a list contains several raters' ratings",
     "sets": "a list is one rater's response set",
     "counts": "the numbers count raters",
     "raters": "the numbers are ratings by rater",
@@ -109,7 +109,10 @@ def settled(
         return plans
     if any(plan.doubts for plan in taken):
         return plans
-    note = f"of {len(readings)} readings, the others explain fewer columns or make no sense"
+    note = (
+        f"there are {len(readings)} ways to read this table, and the others explain fewer "
+        "columns or make no sense"
+    )
     return tuple(replace(plan, notes=(note, *plan.notes)) for plan in taken)
 
 
@@ -130,7 +133,7 @@ def _sensible(
         return plans
     counts, _ = facts.lines()
     question = (
-        f"the likeliest columns make no sense as ratings ({counts}): name those that are in "
+        f"the likeliest columns make no sense as ratings ({counts}): list the rating columns in "
         "--raters, --label, --criteria, --counts or --votes"
     )
     return tuple(replace(plan, doubts=(Doubt(question, in_table=True),)) for plan in plans)

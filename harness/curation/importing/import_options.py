@@ -20,12 +20,12 @@ class FileOptions(Options):
     """Instructions for reading a table's files."""
 
     panel: ClassVar[str] = "The table"
-    sheets: Lists = option((), "Sheets of a workbook, read in this order.", flag="--sheet")
+    sheets: Lists = option((), "Sheets of the workbook to read, in this order.", flag="--sheet")
     encoding: str = option("", "Encoding of files that are not UTF-8.", rare=True)
     header: int | None = option(
         None,
-        "Number of the line with the column names, 0 for none. Default: the first that "
-        "looks like one.",
+        "Line number of the header, or 0 for none. Default: the first line that looks like a "
+        "header.",
         ge=0,
         rare=True,
     )
@@ -44,10 +44,10 @@ class ColumnOptions(Options):
     """Roles of columns, see `harness.tasks.columns.column_mapping.ColumnMapping`."""
 
     panel: ClassVar[str] = "Columns"
-    id_columns: Lists = option((), "Columns that name the item, joined if several.", flag="--id")
-    text_columns: Lists = option((), "Columns that judges are shown.", flag="--text")
+    id_columns: Lists = option((), "Columns that name the item. Several are joined.", flag="--id")
+    text_columns: Lists = option((), "Columns that are shown to judges.", flag="--text")
     image_columns: str | None = option(
-        None, "Column of the image: files beside the table, or data: URLs.", flag="--image"
+        None, "Column with images: names of files next to the table, or data: URLs.", flag="--image"
     )
     raters_columns: Lists = option((), "Columns of ratings, one per rater.", flag="--raters")
     pattern_columns: str | None = option(
@@ -60,44 +60,53 @@ class ColumnOptions(Options):
         None, "Column that names the rater of a row.", flag="--rater"
     )
     label_columns: str | None = option(
-        None, "With {rater_columns}: column of the rating.", flag="--label"
+        None, "With {rater_columns}: column with the rating.", flag="--label"
     )
     criteria_columns: Lists = option(
         (),
-        "Columns of ratings, one per criterion; with {rater_columns}, of each rater.",
+        "Columns with ratings, one per criterion. With {rater_columns}, each row is one rater's.",
         flag="--criteria",
     )
     set_columns: str | None = option(
-        None, "With {rater_columns}: column of the response set.", flag="--set"
+        None, "With {rater_columns}: column with the response set.", flag="--set"
     )
     sets_columns: Lists = option(
         (),
-        "With {rater_columns}: columns of 0 and 1, one per option of the set.",
+        "With {rater_columns}: columns with 0 or 1, one per option of the set.",
         flag="--sets",
         rare=True,
     )
     counts_columns: Lists = option(
-        (), "Columns of the number, or share, of raters per option.", flag="--counts", rare=True
+        (),
+        "Columns with the number or share of raters who chose an option.",
+        flag="--counts",
+        rare=True,
     )
     votes_columns: Lists = option(
-        (), "Column of all ratings of an item: a list, or counts.", flag="--votes", rare=True
+        (), "Column with all ratings of an item: a list, or counts.", flag="--votes", rare=True
     )
     total_columns: str | None = option(
-        None, "Column of the number of raters, for shares.", flag="--total", rare=True
+        None,
+        "Column with the number of raters, if others contain shares.",
+        flag="--total",
+        rare=True,
     )
     judges_columns: Lists = option(
         (),
-        "Columns of verdicts, or judges among the raters, or none.",
+        "Columns with verdicts, or judges among the raters, or none.",
         flag="--judges -j",
     )
     group_columns: str | None = option(
-        None, "Column of the document or prompt that items share.", flag="--group"
+        None, "Column with the document or prompt that items share.", flag="--group"
     )
     criterion_columns: str | None = option(
-        None, "Column of the criterion, if items have several.", flag="--criterion", rare=True
+        None, "Column with the criterion, if items have several.", flag="--criterion", rare=True
     )
     rated_at_columns: str | None = option(
-        None, "With {rater_columns}: column of the time of a rating.", flag="--rated-at", rare=True
+        None,
+        "With {rater_columns}: column with the time of a rating.",
+        flag="--rated-at",
+        rare=True,
     )
 
     def by_role(self) -> dict[str, tuple[str, ...]]:
@@ -139,7 +148,7 @@ class MadeTask(Options):
     @model_validator(mode="after")
     def _made_or_added_to(self) -> Self:
         if (self.made is None) is (self.into is None):
-            problem = "name the task to make ({made}) or to add ratings to ({into})"
+            problem = "pass {made} to make a task, or {into} to add ratings to one"
             raise OptionError("", problem)
         if self.into is None:
             leave_out(self.model_fields_set & OF_ANSWERS, "it goes with {into}")
@@ -150,7 +159,7 @@ class MadeTask(Options):
     def check_added_to(self, given: Collection[str]) -> None:
         """Reject options about a table if a team's answers are added to a task."""
         if self.into is not None:
-            leave_out(given, "with {into}, the project defines how to read its answers")
+            leave_out(given, "with {into}, the project itself says how to read its answers")
 
 
 class WritingOptions(DryRun, Unasked):

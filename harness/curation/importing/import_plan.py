@@ -187,7 +187,9 @@ def _plans(
     roles = {**table.reading.columns, **roles}
     if (*roles.get("rater", ()),) == (POSITIONAL,) and POSITIONAL not in table.columns:
         if not roles.get("id"):
-            raise TaskError(f"{table.path}: --rater {POSITIONAL} needs the item. Pass --id.")
+            raise TaskError(
+                f"{table.path}: --rater {POSITIONAL} needs a column for the item. Pass --id."
+            )
         table = with_places(table, mapping_of({"id": roles["id"]}, table).id)
     table = table if table.reading.columns else structured(table, roles)
     fixed = mapping_of(roles, table)
@@ -220,7 +222,7 @@ def _plans(
     counts = count_labels(reader, is_open=settings.scale in OPEN_SCALES)
     where = str(table.path)
     if settings.scales and len(counts) <= 1:
-        raise TaskError(f"{where}: --scales goes with several criteria. Leave it out.")
+        raise TaskError(f"{where}: --scales goes with several criteria. Leave out --scales.")
     shared = len(counts) <= 1 or (
         settings.scales != "own"
         and (settings.scales == "shared" or settings.scale in OPEN_SCALES or _one_scale(counts))
@@ -283,7 +285,8 @@ def _unclear_names(reading: Reading) -> list[Doubt]:
     every = ",".join((*known, *reading.unclear))
     question = (
         f"can't tell whether {', '.join(reading.unclear)} are people or a program. Pass --judges "
-        f"{quote(','.join(known) or NO_JUDGES)} if people, or --judges {quote(every)}"
+        f"{quote(','.join(known) or NO_JUDGES)} if they are people, or --judges {quote(every)} "
+        "if not"
     )
     return [Doubt(question, others=({"judges": (*known, *reading.unclear)},))]
 
@@ -312,7 +315,7 @@ def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table
         and not mapping.rater,
         f"no rating contains the --separator {settings.separator!r}": settings.separator
         and not any(settings.separator in text for text in texts),
-        "no rating has a decimal comma, see --decimal": settings.decimal == "comma"
+        "no rating has a decimal comma (see --decimal)": settings.decimal == "comma"
         and not any(with_point(text) != text for text in texts),
     }
     for fault, is_one in faults.items():
@@ -381,7 +384,10 @@ def _share_doubts(reader: AnswerReader) -> list[Doubt]:
     named = any(not SHARE_WORDS.isdisjoint(parts(name)) for name in mapping.counts)
     if not named and all(answer.problem != NO_TOTAL for answer in reader.answers()):
         return []
-    question = "shares of raters need their number: pass --n-raters N, or --total with its column"
+    question = (
+        "the columns contain shares, so the number of raters is needed: pass --n-raters N, or "
+        "--total with its column"
+    )
     return [Doubt(question, {"raters_per_item": NUMBER})]
 
 
@@ -417,7 +423,7 @@ def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:
     times = "once" if empty == 1 else f"{empty} times"
     question = (
         f"a rater chose none of the options {times}: pass --none 'none of these' if that is an "
-        f"answer, or --none {CANNOT_ASSESS} if they could not say"
+        f"answer, or --none {CANNOT_ASSESS} if the rater couldn't say"
     )
     return [Doubt(question, {"none": "none of these"}, ({"none": CANNOT_ASSESS},))]
 

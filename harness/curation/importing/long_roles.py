@@ -177,7 +177,7 @@ def _rated_of_item(draft: RoleDraft) -> None:
         rest = tuple(n for n in item if n != name)
         if all(draft.facts.determines(rest, t) for t in texts):
             draft.ask(
-                f"{name} tells rows with the same texts apart. Pass --criterion {quote(name)} "
+                f"{name} distinguishes rows with the same texts. Pass --criterion {quote(name)} "
                 f"if raters rate it, or --id {quote(','.join(item))} if not",
                 {"id": rest, "criterion": name},
             )
@@ -447,8 +447,8 @@ def _label_roles(draft: RoleDraft) -> None:
         draft.set(set=lists[0], label=single[0] if single else "")
         if single and not facts.alike([lists[0]], single[0]):
             draft.ask(
-                f"can't tell what {names_of([*single, *lists])} hold. Pass --label and --set if "
-                "they are one rater's choice and response set, or only --label if not",
+                f"can't tell what {names_of([*single, *lists])} contain. Pass --label and --set "
+                "if they contain one rater's choice and response set, or only --label if not",
                 {"set": ""},
             )
     elif len(single) == 1 and not lists:
@@ -485,7 +485,7 @@ def _unsteady_ratings(draft: RoleDraft) -> None:
     if unsteady:
         empty: dict[str, object] = {"label": "", "sets": ()}
         draft.ask(
-            f"{names_of(unsteady)} differ between rows of one rater and item, and "
+            f"{names_of(unsteady)} differ between rows with the same rater and item, but "
             f"{names_of(chosen)} don't. Pass --criteria {quote(','.join(chosen))} if only these "
             "are ratings",
             empty | {"criteria": unsteady},
@@ -512,9 +512,9 @@ def _agreed_ratings(draft: RoleDraft) -> None:
         option = "--criteria" if len(chosen) > 1 else "--label"
         verb = "holds" if len(alike) == 1 else "hold"
         draft.ask(
-            f"{names_of(alike)} {verb} the labels of {names_of(chosen)} but no differences "
-            f"between raters. Pass --criteria {quote(','.join(every))} if these are ratings, "
-            f"or {option} {quote(','.join(chosen))} if not",
+            f"{names_of(alike)} {verb} the same labels as {names_of(chosen)}, but no differences "
+            f"between raters. Pass --criteria {quote(','.join(every))} if these are ratings, or "
+            f"{option} {quote(','.join(chosen))} if not",
             {"label": "", "criteria": every},
         )
 
@@ -545,8 +545,8 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
     others = [empty | of for of in readings if of != drafted and (ticks or "sets" not in of)]
     listed = quote(",".join(names))
     question = (
-        f"{names_of(names)} differ between raters. Pass --label {quote(rest[0])} if only that is "
-        f"the rating, or --criteria {listed} if each is a criterion"
+        f"{names_of(names)} differ between raters. Pass --label {quote(rest[0])} if only this "
+        f"column contains ratings, or --criteria {listed} if each is a criterion"
     )
     draft.ask(question + f", or --sets {listed} if each ticks an option" * ticks, *others)
 

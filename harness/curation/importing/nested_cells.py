@@ -55,7 +55,7 @@ def unnested(table: Table) -> Table | None:
         if not lists:
             break
         shown = ", ".join(lists)
-        notes.append(f"each object in {shown} is read as a row (--drop leaves a column out)")
+        notes.append(f"each object in {shown} is read as a row (--drop leaves out a column)")
         table = _made(table, _rows(table, lists))
     return None if table is former else replace(table, notes=(*former.notes, *dict.fromkeys(notes)))
 

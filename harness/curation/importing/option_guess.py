@@ -95,9 +95,9 @@ def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, La
                 ", ".join(mapping.raters or mapping.criteria or mapping.votes) or mapping.label
             )
             raise TaskError(
-                f"{reader.table.path}: found more than {MAX_LABELS} different labels in {columns}. "
-                "Say --scale continuous if they are numbers, --scale text if they are free text, "
-                "or name other columns."
+                f"{reader.table.path}: found more than {MAX_LABELS} different labels in "
+                f"{columns}. Pass --scale continuous if the labels are numbers, --scale text if "
+                "they are free text, or name different columns."
             )
     return counts
 
@@ -326,7 +326,9 @@ def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
     doubts = _decimal_questions(list(counts.humans), settings)
     numbers = (as_number(label) for label in counts.humans)
     if settings.scale == "continuous" and not doubts and all(n is None for n in numbers):
-        raise TaskError(f"{where}: no rating is a number. Name other columns, or another --scale.")
+        raise TaskError(
+            f"{where}: no rating is a number. Name different columns, or a different --scale."
+        )
     return AnswerGuess(TableAnswers.of(settings, where, abstain=counts.abstains), tuple(doubts))
 
 
@@ -336,7 +338,7 @@ def _numbers(
     """Read many numbers, or non-integers, as continuous, and ask."""
     if settings.separator:
         raise TaskError(
-            f"{where}: --separator divides the ratings into many numbers. Leave it out."
+            f"{where}: --separator divides the ratings into many numbers. Leave out --separator."
         )
     guess = _open_answers(counts, settings.model_copy(update={"scale": "continuous"}), where)
     question = (
@@ -369,7 +371,7 @@ def _remark_questions(remarks: Sequence[str]) -> list[Doubt]:
         f"--abstain {listed} if the rater couldn't say, --ignore {listed} if there's no rating, "
         "or every option in --options"
     )
-    question = f"{_listed(remarks)} may not be an option: pass {choices}"
+    question = f"can't tell if raters chose {_listed(remarks)} as an option: pass {choices}"
     return [
         Doubt(question, {"ignore": tuple(remarks)}, ({"abstain": tuple(remarks), "ignore": ()},))
     ]
@@ -382,8 +384,8 @@ def _label_questions(names: Sequence[str], settings: AnswerSettings) -> list[Dou
         shown = next(name for name in names if separator in name)
         written = separator.replace("\n", "\\n")
         question = (
-            f"{shown[:40]!r} joins other labels. Pass --separator {quote(written)} if each is in "
-            "the rater's response set, or list every option in --options"
+            f"{shown[:40]!r} contains other labels. Pass --separator {quote(written)} if each of "
+            "them is in the rater's response set, or list every option in --options"
         )
         doubts.append(Doubt(question, {"separator": written}))
     if settings.scale == "ordinal" and not _has_order(names):
@@ -402,7 +404,7 @@ def _text_questions(names: Sequence[str], uses: Mapping[str, int]) -> list[Doubt
     ):
         return []
     question = (
-        f"found {len(names)} different labels in {n_ratings} ratings. Name other columns, or "
+        f"found {len(names)} different labels in {n_ratings} ratings. Name different columns, or "
         "pass --scale text if raters wrote texts"
     )
     return [Doubt(question, {"scale": "text"})]
@@ -471,12 +473,12 @@ def _scale_questions(
     unclear = (sides and not pairs) or ((few_numbers or among) and pairs and not sides)
     if pairs is not None and unclear and scale != "pairwise":
         remedy = f"pass --scale pairwise or --scale {scale}"
-        question = f"{_listed(names)} may be the sides of a pair: {remedy}"
+        question = f"can't tell whether {_listed(names)} are the sides of a pair: {remedy}"
         return [Doubt(question, {"scale": "pairwise"}, ({"scale": scale},))]
     if scale == "nominal" and not listed and _may_be_ordered(names):
         question = (
-            f"{_listed(names)} may be ordered: pass --scale ordinal and --options from low to "
-            "high, or --scale nominal"
+            f"can't tell whether {_listed(names)} are ordered: pass --scale ordinal and "
+            "--options from low to high, or --scale nominal"
         )
         order = tuple(_in_order(names, "ordinal", [])) if _has_order(names) else PLACEHOLDER
         ordered = {"scale": "ordinal", "options": order}
@@ -549,7 +551,7 @@ def _rare(human: Mapping[str, int], settings: AnswerSettings) -> list[str]:
     if settings.options or not rare:
         return []
     n_ratings = sum(human[label] for label in rare)
-    remedy = "pass --ignore to count such labels and leave them out"
+    remedy = "pass --ignore to count such labels and leave them out of the ratings"
     say = "rating says" if n_ratings == 1 else "ratings say"
     return [f"only {n_ratings} {say} {_listed(rare)}; {remedy}"]
 
@@ -628,9 +630,11 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
         if 1 in map(sub, steps[1:], steps):
             lowest = _absent([*range(int(least), int(most) + 1)])
             more = f". No rating is {lowest} either: {LIST_ALL}" if lowest else ""
-            notes.append(f"nobody used {absent}; added, as the scale is ordinal{more}")
+            notes.append(
+                f"nobody used {absent}, which was added because the scale is ordinal{more}"
+            )
             return whole
-        notes.append(f"nobody used {absent}; --options adds them")
+        notes.append(f"nobody used {absent} (--options adds unused options)")
     elif all(step.is_integer() for step in steps) and (lowest := _absent([*map(int, steps)])):
         notes.append(f"no rating is {lowest}; {LIST_ALL}")
     return sorted(names, key=lambda name: numbers[name] or 0.0)

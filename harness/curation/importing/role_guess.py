@@ -156,8 +156,8 @@ def _swapped_sides(draft: RoleDraft) -> None:
         if any(a != b and a and b and (item, b, a) in pairs for item, a, b in pairs):
             question = (
                 f"{first} and {second} change places between rows. Put each pair in one order, "
-                "and exchange its label with it, or pass a --scale other than pairwise if labels "
-                "don't name a side"
+                "and swap its label accordingly, or pass a --scale other than pairwise if "
+                "labels don't name a side"
             )
             draft.doubts.append(Doubt(question, in_table=True))
 
@@ -190,8 +190,8 @@ def _rejected_work(draft: RoleDraft) -> None:
         labels = {label.casefold() for label in draft.facts.labels(name)}
         if len(labels) > 1 and labels & REJECTED and labels <= STATUSES:
             question = (
-                f"{name} says that some ratings weren't accepted. Remove their rows, or pass "
-                f"--drop {quote(name)} if they count"
+                f"{name} says that some ratings weren't accepted. Remove the rows with these "
+                f"ratings, or pass --drop {quote(name)} if the ratings count"
             )
             draft.doubts.append(Doubt(question, in_table=True))
 
@@ -237,5 +237,6 @@ def _left_out(draft: RoleDraft) -> None:
         verb = "holds" if len(similar) == 1 else "hold"
         listed = names_of([n for n in columns if n in similar])
         draft.notes.append(
-            f"{listed} {verb} the same labels but no rating (use --raters or --judges to include)"
+            f"{listed} {verb} the same labels but wasn't read as a rating (to include it, "
+            "use --raters or --judges)"
         )

@@ -65,8 +65,9 @@ def excel_rows(
             n_others, *names = next(lines)
             if not sheet and len(names) > 1:
                 raise PlaceError(
-                    f"has the sheets {', '.join(map(repr, names[:8]))}. Pass --sheet with the one "
-                    "to read, or with several that have the same columns."
+                    f"has the sheets {', '.join(map(repr, names[:8]))}. Pass --sheet with the "
+                    "name of the sheet to read, or with several sheets that have the same "
+                    "columns."
                 )
             if not sheet and n_others:
                 notes.append(f"read from the sheet {names[0]!r}, the only one with a table")
@@ -95,7 +96,9 @@ def _headed(
         return
     lines = [line for line, _, _ in opening]
     if header and header not in lines:
-        raise PlaceError(f"--header: {kind} {header} is blank, or too far down. Pass another line.")
+        raise PlaceError(
+            f"--header: {kind} {header} is blank, or too far down. Pass a different line."
+        )
     heading = heading_of([row for _, row, _ in opening], lines, header)
     notes += [heading.note] if heading.note else []
     names, titles = heading.names, [row for _, row, _ in opening[: heading.place + 1]]
@@ -140,7 +143,7 @@ def _check_unpacked(path: Path, limits: Limits) -> int:
                             n_formulas += _n_formulas(text[:end])
                             tail = text[end:][-CHUNK:]
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise PlaceError(f"cannot be read as xlsx ({error}). Save it again.") from None
+        raise PlaceError(f"cannot be read as xlsx ({error}). Save the file again.") from None
     return n_formulas
 
 
@@ -154,7 +157,10 @@ def _n_formulas(text: bytes) -> int:
     for match in matches:
         if match[2] is None:
             cell = match[1].decode()
-            problem = "holds a formula without a stored value. Open the file and save it"
+            problem = (
+                "contains a formula without a stored value. Open the file in a spreadsheet "
+                "program and save it"
+            )
             raise PlaceError(f"{problem}, or paste the values.", f"cell {cell}")
     return len(matches)
 
@@ -181,7 +187,10 @@ def _saved_files(path: Path, limits: Limits) -> list[Path]:
             f"this folder has no {STATE} of save_to_disk. Pass a file, or the folder of a split.",
         ) from None
     if state.get("_indices_files") or any("/" in name or "\\" in name for name in names):
-        raise PlaceError("the data set selects rows of another. Save it after flatten_indices().")
+        raise PlaceError(
+            "the data set is a selection of rows from another data set. Call flatten_indices() "
+            "and save it again."
+        )
     return [path / name for name in names]
 
 
@@ -242,7 +251,9 @@ def _line_rows(
     with path.open("rb") as file:
         is_document = file.read(64).removeprefix(BOM).lstrip().startswith(b"[")
     if is_document and path.stat().st_size > limits.json_bytes:
-        raise PlaceError(f"is one JSON document of more than {limits.json_bytes} bytes. Split it.")
+        raise PlaceError(
+            f"is one JSON document of more than {limits.json_bytes} bytes. Split the document."
+        )
     if is_document:
         return _json_rows(path, limits, how, found)
     return jsonl_rows(path, (), limits, how.encoding)
@@ -343,9 +354,9 @@ def _check_file_options(path: Path, how: FileOptions) -> None:
     """Reject options for other kinds of files."""
     is_binary = path.is_dir() or path.suffix.lower() in {".xlsx", ".parquet", ".arrow"}
     if how.sheets and path.suffix.lower() != ".xlsx":
-        raise TaskError(f"{path}: --sheet goes with a workbook. Leave it out.")
+        raise TaskError(f"{path}: --sheet goes with a workbook. Leave out --sheet.")
     if how.encoding and is_binary:
-        raise TaskError(f"{path}: --encoding goes with files of text. Leave it out.")
+        raise TaskError(f"{path}: --encoding goes with text files. Leave out --encoding.")
 
 
 def source_rows(

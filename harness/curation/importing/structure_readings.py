@@ -60,7 +60,7 @@ def find_crossed(draft: RoleDraft) -> bool:
     rated = f", {criterion} what is rated" if criterion else ""
     option = f" --criterion {quote(criterion)}" if criterion else ""
     draft.ask(
-        f"can't tell whether {names_of(item)} names the item{rated}, {rater} the rater and "
+        f"can't tell whether {names_of(item)} names the item{rated}, {rater} the rater, and "
         f"{first['label']} the rating. If so, pass --id {quote(','.join(item))}{option} --rater "
         f"{quote(rater)} --label {quote(str(first['label']))}",
         *(EMPTY | roles for roles in others),
@@ -115,7 +115,7 @@ def find_rated_once(draft: RoleDraft) -> bool:
     draft.set(criteria=first)
     verb = "is the rating" if len(first) == 1 else "are ratings"
     draft.ask(
-        f"can't tell whether {names_of(first)} hold one rating of each row. Pass --criteria "
+        f"can't tell whether {names_of(first)} are ratings of each row. Pass --criteria "
         f"{quote(','.join(first))} if {'it' if len(first) == 1 else 'they'} {verb}",
         *({"criteria": names} for names in others[:MOST_READINGS]),
         about="criteria",

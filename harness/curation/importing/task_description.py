@@ -17,19 +17,19 @@ SCALE = """
 binary, nominal, ordinal (options in order), pairwise, continuous or text."""
 SIMILARITY = """\
 How similar texts are: a table with the columns text, other and similarity, or
-{embedding: NAME} for the cosine of vectors by a model in judges.yaml; without
-it, the share of their words that two texts have in common."""
+{embedding: NAME} for the cosine of vectors from a model in judges.yaml. Default:
+the share of words that two texts have in common."""
 RATERS = """
 expert, skilled or crowd: how much better than one rater a judge must be (eps)."""
 RATER_IDS = """\
-real: a rater's name is a person. positional: it is only a position within the item, and
-tests of single raters then make no sense."""
+real: a rater's name is a person. positional: it is only a position within the item, so
+tests of single raters make no sense."""
 RANKS_BY = "Ratings that rank judges, forced_choice or response_set, even if you add others later."
 OPTIONS = "Each option has the key that the files use, and may have a label and a description."
 RESPONSE_SETS = """\
-The response sets that raters and judges can choose: those in the table, and
-each option alone. Judges see this list; add other reasonable sets."""
-BOUNDS = "Lowest and highest number; without them, any number is allowed."
+The response sets that raters and judges can choose: the sets in the table, and
+each option by itself. Judges see this list. Add other reasonable sets."""
+BOUNDS = "Lowest and highest number. Without bounds, any number is allowed."
 TAU = "An item is positive when at least this share of raters would accept a positive option."
 
 
@@ -54,7 +54,7 @@ def commented(
 
     yield field("name", f"Made from {table}. `harness lab schema task` lists every field.")
     yield field("property", PROPERTY)
-    instructions = "Other instructions for raters, if any; judges see them too."
+    instructions = "Other instructions for raters, if any. Judges see them too."
     yield field("instructions", instructions, "your instructions")
     yield field("scale", SCALE)
     if described["scale"] == "text":

@@ -71,7 +71,9 @@ def find_wide(draft: RoleDraft) -> bool:
     if len(people) > 1 and (made := [n for n in unclear if follows_from(draft.table, n, people)]):
         raters, unclear = ([n for n in names if n not in made] for names in (raters, unclear))
         draft.computed += made
-        draft.notes.append(f"{names_of(made)} can be computed from the ratings, so it isn't one")
+        draft.notes.append(
+            f"{names_of(made)} can be computed from the ratings, so it isn't a rating itself"
+        )
     if len(people) > 1 and (sorted_ := [n for n in unclear if _only_rises(draft, n)]):
         raters, unclear = ([n for n in names if n not in sorted_] for names in (raters, unclear))
         draft.notes.append(f"{names_of(sorted_)} only rises from row to row, so it isn't a rating")
@@ -90,24 +92,24 @@ def find_wide(draft: RoleDraft) -> bool:
     odd = _others_than_most(draft, raters) if draft.table.n_rows >= MIN_ROWS else []
     if left_out:
         draft.ask(
-            f"{names_of(left_out)} is named like the raters, but could hold something else. Pass "
-            f"--raters {quote(','.join(n for n in who if n in {*raters, *left_out}))} if not",
+            f"{names_of(left_out)} is named like the raters, but could contain something else. "
+            f"Pass --raters {quote(','.join(n for n in who if n in {*raters, *left_out}))} if not",
             {"raters": tuple(n for n in who if n in {*raters, *left_out})},
         )
     if unclear and not judges:
         _who_doubt(draft, raters, unclear, models)
     elif len(raters) == 1 and not models and not judges:
         draft.ask(
-            f"can't tell whether {raters[0]} is one rater's answers or a reference. Pass --raters "
-            f"{quote(raters[0])} if a rater's",
+            f"can't tell whether {raters[0]} is one rater's answers or a reference. Pass "
+            f"--raters {quote(raters[0])} if they are a rater's",
             about="raters",
         )
     elif odd:
         alike = tuple(n for n in raters if n not in odd)
         verb = "holds" if len(odd) == 1 else "hold"
         draft.ask(
-            f"{names_of(odd)} {verb} other labels than {names_of(alike)}. Pass --raters "
-            f"{quote(','.join(alike))} if only these are ratings of one thing",
+            f"{names_of(odd)} {verb} labels that differ from {names_of(alike)}. Pass --raters "
+            f"{quote(','.join(alike))} if only these columns are ratings of one property",
             {"raters": alike},
         )
     return True
@@ -181,8 +183,8 @@ def _who_doubt(
     phrases = len(unclear) > 1 and all(len(name.split()) >= PROSE_WORDS for name in unclear)
     if phrases and not draft.other_pattern:
         question = (
-            f"{names_of(unclear)} look like items named after their texts, with a row per "
-            "rater. Make a row per rating"
+            f"{names_of(unclear)} look like items, with a row per rater. Rearrange the table so "
+            "that each rating has a row"
         )
         draft.doubts.append(Doubt(question, in_table=True))
         return
@@ -221,8 +223,9 @@ def judges_beside_raters(draft: RoleDraft) -> None:
         draft.set(pattern=grids[0].pattern)
         if not grids[0].is_called:
             draft.ask(
-                f"can't tell whether {names_of(raters)} are named after criterion and rater. Pass "
-                f"--pattern {quote(grids[0].pattern)} if so, or --pattern none if each is a rater",
+                f"can't tell whether {names_of(raters)} are named after criterion and rater. "
+                f"Pass --pattern {quote(grids[0].pattern)} if so, or --pattern none if each "
+                "column is a rater",
                 *({"pattern": other} for other in (*(grid.pattern for grid in grids[1:]), "")),
             )
     columns = [n for n in draft.free() if draft.facts.is_labels(n) and names_model(n)]
@@ -291,9 +294,9 @@ def _ticks_doubt(draft: RoleDraft) -> None:
         by_rater.setdefault(draft.mapping.criterion_and_rater(name)[1], []).append(name)
     if all(len(of) >= MIN_TICKS and draft.facts.are_ticks(of) for of in by_rater.values()):
         draft.ask(
-            f"can't tell whether {names_of(draft.mapping.raters)} tick the options of a set. Pass "
-            f"--pattern {quote(draft.mapping.pattern)} if each is a criterion, or make a row per "
-            "item and rater and pass --sets"
+            f"can't tell whether {names_of(draft.mapping.raters)} tick the options of a set. "
+            f"Pass --pattern {quote(draft.mapping.pattern)} if each column is a criterion, or "
+            "make a row per item and rater and pass --sets"
         )
 
 

@@ -107,10 +107,10 @@ def inspect_entries(path: Path, _: Selection) -> Iterator[Entry]:
             "of rows, or promptfoo results.",
         ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise PlaceError(f"is damaged ({type(error).__name__}). Copy it again.") from None
+        raise PlaceError(f"is damaged ({type(error).__name__}). Copy the file again.") from None
     except NotImplementedError:
         raise PlaceError(
-            "its compression can't be read. Convert it with `inspect log convert --to json`."
+            "its compression can't be read. Convert the log with `inspect log convert --to json`."
         ) from None
     if not samples:
         raise PlaceError("has no samples. Log the evaluation with its samples.")

@@ -149,7 +149,8 @@ def import_verdicts(
 def _check_output(output: Path) -> None:
     if output.suffix.lower() not in ENDINGS:
         raise VerdictError(
-            f"{output}: verdicts are written as .csv or .jsonl. Choose one of these."
+            f"{output}: verdicts are written as .csv or .jsonl. Choose a name with one of "
+            "these endings."
         )
     if output.exists():
         raise VerdictError(f"{output}: exists already. Choose another name, or remove it yourself.")
@@ -265,7 +266,7 @@ class _Matcher:
         named = entry.elicitation or self._selection.elicitation
         elicitation = BY_NAME.get(named)
         if elicitation is None:
-            reason = f"elicitation {short(named)} is none of {', '.join(BY_NAME)}"
+            reason = f"elicitation {short(named)} isn't one of {', '.join(BY_NAME)}"
             self._reject(file, entry, judge, reason)
             return
         unit = (entry.item, judge, elicitation, entry.sample)
@@ -279,7 +280,7 @@ class _Matcher:
         reason = ""
         row = dict(zip(COLUMNS, (*unit, _plain(value), outcome), strict=True))
         if outcome == "invalid" and not entry.outcome:
-            text = f"value {short(entry.value)} is not {self._noun}; written as invalid"
+            text = f"value {short(entry.value)} is not {self._noun}, so it was written as invalid"
             rejected = self._reject(file, entry, judge, text)
             reason = parsed.reason
             if reason == NOT_AN_OPTION.reason and is_number(entry.value):

@@ -62,7 +62,7 @@ def _sample(row: Row, line: int) -> int:
     sample = row.get("sample")
     text = "0" if is_empty(sample) else key_text(sample) or ""
     if not (text.isascii() and text.isdecimal()):
-        raise PlaceError("sample isn't a number. Number repeats from 0.", f"line {line}")
+        raise PlaceError("sample isn't a number. Number repeated verdicts from 0.", f"line {line}")
     return int(text)
 
 

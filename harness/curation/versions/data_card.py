@@ -217,7 +217,7 @@ def _content(task: Task) -> Iterator[str]:
         ("ratings", ", ".join(counted([n], names[kind]) for kind, n in kinds.items())),
         (
             "ratings per item",
-            f"{min(numbers)} to {max(numbers)}, median {median(numbers):g}; abstentions aside",
+            f"{min(numbers)} to {max(numbers)}, median {median(numbers):g}, without abstentions",
         ),
         ("abstentions", sum(rating.value == CANNOT_ASSESS for rating in task.ratings)),
         ("ignored labels", ", ".join(f"{k} ({n})" for k, n in task.n_ignored.items()) or "none"),
@@ -243,7 +243,7 @@ def _options(task: Task) -> Iterator[str]:
         )
         for option in task.options
     ]
-    heads = ("option", "label", "positive", "forced choices", "response sets that hold it")
+    heads = ("option", "label", "positive", "forced choices", "response sets that contain it")
     return _table(heads, rows)
 
 
@@ -256,7 +256,7 @@ def _answers(task: Task) -> Iterator[str]:
     if task.scale == "continuous" and answers:
         numbers = sorted(map(float, answers))
         ends = f"{numbers[0]:g}, {median(numbers):g}, {numbers[-1]:g}"
-        rows.append(("least, median, greatest", ends))
+        rows.append(("minimum, median, maximum", ends))
     return _table(("", ""), rows)
 
 

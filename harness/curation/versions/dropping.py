@@ -60,7 +60,9 @@ def write_without(
             raise TaskError(f"task {task.name} has no {noun} {unknown[0]!r}.")
     version = task_without(task, set(items), set(raters))
     if not version.items:
-        raise TaskError(f"task {task.name}: no rated item is left. Leave out fewer.")
+        raise TaskError(
+            f"task {task.name}: no rated item is left. Leave out fewer items or raters."
+        )
     version = version.model_copy(update={"name": folder.name})
     n_items = len(task.items) - len(version.items)
     n_ratings = len(task.ratings) - len(version.ratings)

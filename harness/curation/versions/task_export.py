@@ -94,7 +94,10 @@ def export_task(task: Task, path: Path) -> ExportSummary:
         If the ending isn't .csv or .jsonl, or a file exists or can't be written.
     """
     if path.suffix.lower() not in ENDINGS:
-        raise TaskError(f"{path}: a task is exported as .csv or .jsonl. Choose one of these.")
+        raise TaskError(
+            f"{path}: a task is exported as .csv or .jsonl. Choose a name with one of these "
+            "endings."
+        )
     for file in (path, sidecar_of(path), files_of(path)):
         if file.exists():
             raise TaskError(f"{file}: exists already. Choose another name, or remove it yourself.")
@@ -185,7 +188,9 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
             raise TaskError(f"{path}: column {min(missing)!r} is missing. Export the task again.")
         made |= row.keys() & set(PROVENANCE)
         if not row["item_number"].isdecimal():
-            raise TaskError(f"{path}: line {line}: item_number isn't a number. Export it again.")
+            raise TaskError(
+                f"{path}: line {line}: item_number isn't a number. Export the task again."
+            )
         items.setdefault(int(row["item_number"]), _item(row))
         answers = verdicts if row.get("judge") else ratings
         answers.append({name: row.get(name, "") for name in (*VERDICT, "rater", *PROVENANCE)})

@@ -66,6 +66,8 @@ def batched_jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer
         if plan.is_closed:
             continue
         if spec.remote:
-            observer.say(f"{spec.name}: no batch interface; asked one request at a time")
+            observer.say(
+                f"{spec.name} has no batch interface, so the harness sends one request at a time"
+            )
         jobs.append(job)
     return jobs

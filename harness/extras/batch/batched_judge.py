@@ -163,7 +163,7 @@ class BatchedJudge(Judge):
     def recorded(self, replies: Sequence[Reply]) -> None:
         """Note that replies are written, and remove batches whose replies are all written."""
         for batch in self._ledger.settle(reply.request for reply in replies):
-            self._batching.say(f"{self.spec.name}: batch {batch.id} is in")
+            self._batching.say(f"{self.spec.name}: batch {batch.id} has returned")
 
     def leave(self) -> None:
         """Stop waiting for batches. A resumed run waits for them again."""
@@ -243,7 +243,7 @@ class BatchedJudge(Judge):
         batch = batch._replace(id=batch_id)
         self._ledger.put(batch)
         n_requests = f"{len(requests)} requests"
-        self._batching.say(f"{self.spec.name}: handed in batch {batch.id} of {n_requests}")
+        self._batching.say(f"{self.spec.name}: submitted batch {batch.id} with {n_requests}")
         self._collect_soon(batch)
 
     def _open_api(self, written: PreparedRequest) -> BatchApi:

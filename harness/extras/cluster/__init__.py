@@ -128,7 +128,7 @@ def session_limits(
     from harness.extras.cluster.shared_limits import SharedBudget, shared_gate  # noqa: PLC0415 -- needs it
     from harness.extras.cluster.shared_store import SharedStore  # noqa: PLC0415 -- needs psycopg
 
-    assert isinstance(store, SharedStore), "no other store is shared"
+    assert isinstance(store, SharedStore), "it's the only kind of shared store"
     store.open_budget(limit_usd, spent_usd)
     return SessionLimits(
         SharedBudget(limit_usd, spent_usd, store, is_soft=is_soft), partial(shared_gate, store)
@@ -147,7 +147,7 @@ def copy_replies(source: str, target: str) -> int:
     """
     if "://" not in source and not Path(source).is_dir():
         raise RunError(
-            f"{source}: there is no such folder. Name a cache, a run or postgresql://..."
+            f"{source}: this folder doesn't exist. Pass a cache, a run or postgresql://..."
         )
     n_replies = 0
     with ExitStack() as opened:

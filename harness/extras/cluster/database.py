@@ -176,7 +176,7 @@ def explained(address: StoreAddress) -> Iterator[None]:
     except psycopg.Error as error:
         raise RunError(
             f"{address.name}: cannot be used as a store ({address.hide(str(error))}). Check the "
-            "rights of its user, and that the database is only for this."
+            "user's rights, and that nothing else uses the database."
         ) from None
 
 
@@ -189,8 +189,8 @@ def prepare(connection: psycopg.Connection) -> None:
         version = row[0] if row else 0
         if version > len(SCHEMA):
             raise RunError(
-                f"the store has tables of version {version}, this program knows {len(SCHEMA)}. "
-                "Update judge-harness."
+                f"the store has tables of version {version}, but this program only supports "
+                f"versions up to {len(SCHEMA)}. Update judge-harness."
             )
         for script in SCHEMA[version:]:
             connection.execute(script)

@@ -84,8 +84,9 @@ def _check_private(address: str) -> None:
     public = [str(host) for host in hosts if host.is_global]
     if public and os.environ.get(FORCE) != "1":
         raise RunError(
-            f"--executor: {public[0]} is a public address, and whoever reaches a Ray cluster may "
-            f"run programs on it. Use a private one, or set {FORCE}=1 if its network is closed."
+            f"--executor: {public[0]} is a public address, and anyone who can reach a Ray "
+            f"cluster can run programs on it. Use a private one, or set {FORCE}=1 if its network "
+            "is closed."
         )
 
 

@@ -92,8 +92,9 @@ class SharedLocks:
             worker, run, host, process, since = row
             self._reported.add(worker)
             self._say(
-                f"waiting for requests that {run} has begun (process {process} on {host}, running "
-                f"since {since:%Y-%m-%d %H:%M:%S}); they are asked here when it ends"
+                f"waiting for requests that {run} has begun (process {process} on {host}, "
+                f"running since {since:%Y-%m-%d %H:%M:%S}); this process sends them when that "
+                "process ends"
             )
 
     def _claim(self, connection: Connection, requests: Sequence[str]) -> dict[str, Reply | None]:

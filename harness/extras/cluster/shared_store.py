@@ -215,8 +215,8 @@ class SharedStore:
             own = "none" if limit_usd is None else f"{limit_usd:g}"
             raise RunError(
                 f"{self.lease.name}: all processes with the budget {name} share the limit of "
-                f"${row[0]:g}, and this one has {own}. Give --max-cost {row[0]:g}, or more to "
-                "raise it for all, or another --budget-name."
+                f"${row[0]:g}, but this process has {own}. Pass --max-cost {row[0]:g}, a higher "
+                "limit to raise it for all processes, or a different --budget-name."
             )
 
     def exchange_budget(

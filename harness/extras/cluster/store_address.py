@@ -55,8 +55,9 @@ def store_address(text: str) -> StoreAddress:
     explicit = _parsed(text, "--store")
     if any(name in explicit for name in SECRETS):
         raise RunError(
-            "--store: the address holds a password, which other users of this machine can read. "
-            f"Leave it out and set PGPASSWORD, ~/.pgpass, a service file or ${VARIABLE}."
+            "--store: the address contains a password, which other users of this machine can "
+            "read. Leave out the password and set PGPASSWORD, ~/.pgpass, a service file or "
+            f"${VARIABLE}."
         )
     if text in SCHEMES and VARIABLE in os.environ:
         explicit = _parsed(os.environ[VARIABLE], f"${VARIABLE}")
@@ -67,8 +68,9 @@ def store_address(text: str) -> StoreAddress:
         mode = effective.get("sslmode", "prefer")
         if mode not in {"prefer", VERIFIED}:  # the first is libpq's default
             raise RunError(
-                f"--store: sslmode={mode} does not check who answers. Outside this machine it must "
-                f"be {VERIFIED}, with sslrootcert where the system does not know the certificate."
+                f"--store: sslmode={mode} doesn't check the server's identity. Outside this "
+                f"machine, use {VERIFIED}, with sslrootcert if the system doesn't know the "
+                "certificate."
             )
         explicit["sslmode"] = VERIFIED
     name = f"{effective.get('host') or 'local socket'}:{effective.get('port', '5432')}"

@@ -34,8 +34,8 @@ QUANTITIES = {
     "absolute_bias_spearman": "Rank correlation with absolute bias",
     "spearman": "Rank correlation with the ranking without rater error",
 }
-NOTE = "Means over populations and cut-offs; bars, and numbers after ±, are standard errors."
-BY_CUTOFF = "Means over populations, a line per cut-off; bars are standard errors."
+NOTE = "Means over populations and cut-offs. Bars, and numbers after ±, are standard errors."
+BY_CUTOFF = "Means over populations, with one line per cut-off. Bars are standard errors."
 
 
 def figures_page(figures: Mapping[int, Sequence[ExperimentRow]], size: Size, seed: int) -> str:

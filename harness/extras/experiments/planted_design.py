@@ -283,18 +283,18 @@ def design_of(source: Source, options: SelftestOptions) -> Design:
 
 def _left_out(source: Source) -> Iterable[str]:
     if not source.verdicts:
-        yield "there are no verdicts: judges are assumed"
+        yield "there are no verdicts, so judges are assumed"
     if any(item.group for item in source.items):
-        yield "items come in groups, and are drawn as if they were independent"
+        yield "items belong to groups, but are drawn as if they were independent"
     if any(item.criterion for item in source.items):
-        yield "items have criteria, and are drawn as if they had none"
+        yield "items have criteria, but are drawn as if they had none"
     names: dict[AnswerKind, str] = {
         "forced_choice": "forced choices",
         "response_set": "response sets",
     }
     ranking = source.ranking_elicitation
     for form in names.keys() & {r.elicitation for r in source.task.ratings} - {ranking}:
-        yield f"{names[form]} are not drawn; judges are ranked by {names[ranking]}"
+        yield f"{names[form]} are not drawn, because judges are ranked by {names[ranking]}"
 
 
 def _key(answer: PlantedAnswer) -> Hashable:
@@ -347,7 +347,9 @@ def _estimated_judge(
             replies[places[verdict.item], codes[answer]] += 1
     answered = int(replies.sum())
     if not answered:
-        raise TaskError(f"judge {name} gave no such answer. Leave its verdicts out.")
+        raise TaskError(
+            f"judge {name} has no answer of the kind that ranks judges. Leave out its verdicts."
+        )
     each = replies.sum(axis=1)
     compared = float((each * ratings.sum(axis=1)).sum())
     agreement = float((replies * ratings).sum()) / compared if compared else raters.by_chance

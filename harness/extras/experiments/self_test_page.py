@@ -28,11 +28,16 @@ if TYPE_CHECKING:
 
 REFERENCE: dict[ClaimKind, float] = {"size": 0.05, "coverage": 0.95}
 NOTES: dict[ClaimKind, str] = {
-    "choice": "Shares of data sets, with exact intervals for their number.",
+    "choice": "Shares of the simulated data sets, with exact binomial intervals.",
     "power": "A larger data set, or a larger difference, raises the power.",
-    "size": "The line is at 5 %. An interval wholly above it shows a claim that is made too often.",
-    "coverage": "The line is at 95 %. An interval wholly below it shows intervals that are too "
-    "narrow.",
+    "size": (
+        "The line is at 5 %. An interval entirely above the line shows a claim that is made too "
+        "often."
+    ),
+    "coverage": (
+        "The line is at 95 %. An interval entirely below the line shows intervals that are too "
+        "narrow."
+    ),
 }
 
 

@@ -17,8 +17,8 @@ SHARE_HEADS = ("what", "planted", "share", "95 % interval", "n", "wanted")
 WANTED = {"choice": "", "power": "", "size": "at most 5 %", "coverage": "95 %"}
 HEADS: dict[ClaimKind, str] = {
     "choice": "Right judge",
-    "power": "Power: how often claims are made that are true",
-    "size": "Size: how often claims are made that are false",
+    "power": "Power: how often the analysis makes a true claim",
+    "size": "Size: how often the analysis makes a false claim",
     "coverage": "Coverage of 95 % intervals",
 }
 
@@ -46,7 +46,7 @@ def lead(result: Selftest) -> list[str]:
     return [
         f"Design of {result.task}: {rated}",
         f"Planted: {options}; {agreed}",
-        f"{drawn}; truth from {result.n_large:,} items",
+        f"{drawn}, and the truth computed on {result.n_large:,} items",
     ]
 
 
@@ -99,6 +99,6 @@ def last_lines(result: Selftest) -> list[str]:
     cost = "" if result.cost_usd is None else f", ${result.cost_usd:.2f}"
     return [
         f"Expected regret in {result.metric}: {regret}, n {result.n_regret}",
-        f"Cost of such a data set: {result.n_calls:,} replies{cost}",
+        f"Cost of a data set like this: {result.n_calls:,} replies{cost}",
         *(f"Note: {note}" for note in result.notes),
     ]

@@ -42,20 +42,23 @@ class SelftestOptions(Quick, Samples):
     rater_agreement: float = option(0.8, "Without a task: how often two raters agree.", gt=0, le=1)
     agreement: float | None = option(
         None,
-        "Without verdicts: how often the best judge agrees with a rater; by default 0.75, or with "
-        "a task as often as two of its raters agree.",
+        "Without verdicts: how often the best judge agrees with a rater. Default: 0.75, or with "
+        "a task, as often as two of its raters agree.",
         gt=0,
         le=1,
     )
     gap: float = option(
-        0.05, "Without verdicts: how much less often each further judge agrees.", ge=0, lt=1
+        0.05, "Without verdicts: how much less often each next judge agrees.", ge=0, lt=1
     )
     self_consistency: float = option(
         1.0, "Without verdicts: how often two replies of a judge to an item agree.", gt=0, le=1
     )
     abstention: float = option(
         0.0,
-        "Share of answers that abstain, of raters without a task and of judges without verdicts.",
+        (
+            "Share of abstentions. Without a task, this applies to raters, and without "
+            "verdicts, to judges."
+        ),
         ge=0,
         le=0.5,
     )
@@ -63,13 +66,16 @@ class SelftestOptions(Quick, Samples):
         None, "Cost of a judge's reply in USD, if the verdicts have no costs.", ge=0
     )
     data_sets: int | None = option(
-        None, "Data sets of each kind; 500 by default, 25 if quick.", ge=1, le=100_000
+        None,
+        "Number of data sets of each kind. Default: 500, or 25 with --quick.",
+        ge=1,
+        le=100_000,
     )
-    processes: int = option(2, "Processes that analyse data sets.", ge=1, le=256)
+    processes: int = option(2, "Number of processes that analyse data sets.", ge=1, le=256)
 
     def check(self, *, has_verdicts: bool) -> None:
         """Reject options for a design if there is a task, and for judges if there are verdicts."""
-        leave_out(self.model_fields_set & OF_DESIGN, "the task has a design of its own")
+        leave_out(self.model_fields_set & OF_DESIGN, "the task already has a design")
         if has_verdicts:
             leave_out(self.model_fields_set & OF_JUDGES, "verdicts show how judges answer")
 
@@ -80,17 +86,17 @@ class TestedVerdicts(VerdictFile):
     verdicts: Path | None = option(None, "Verdicts that show how its judges answer.")
     run: str | None = option(
         None,
-        "A finished run, by name or path: its ratings and verdicts; the result becomes a section "
-        "of its report.",
+        "A finished run, by name or path. Uses its ratings and verdicts, and adds the result to "
+        "its report.",
     )
 
     def check(self, task: str | None) -> None:
         """Reject a run together with a task or verdicts, and verdicts without a task."""
         if self.run is not None:
-            leave_out(self.model_fields_set - {"run"}, "a run has verdicts of its own")
+            leave_out(self.model_fields_set - {"run"}, "a run already has verdicts")
             if task is not None:
                 raise OptionError(
-                    "run", "a run already includes its task and verdicts", "Leave TASK out"
+                    "run", "a run already includes its task and verdicts", "Leave out TASK"
                 )
         elif self.verdicts is not None and task is None:
-            raise OptionError("verdicts", "they are those on a task", "Name the TASK")
+            raise OptionError("verdicts", "they must be about a task", "Pass the TASK")

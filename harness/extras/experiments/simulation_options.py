@@ -24,21 +24,23 @@ class SimulationOptions(Quick):
     """The simulated rating model, by default the paper's."""
 
     populations: int | None = option(
-        None, "Populations per setting; 20 by default, 3 if quick.", ge=2
+        None, "Populations per setting. Default: 20, or 3 with --quick.", ge=2
     )
-    n_options: int = option(4, "Options of the task, K.", flag="--options", ge=2, le=10)
-    set_size: int | None = option(None, "Most options in a response set; all by default.", ge=1)
+    n_options: int = option(4, "Number of the task's options, K.", flag="--options", ge=2, le=10)
+    set_size: int | None = option(
+        None, "Maximum number of options in a response set. Default: all.", ge=1
+    )
     sets: tuple[str, ...] | None = option(
         None, "Response sets, such as A,B,C,AB: A is the first option.", metavar="LIST"
     )
     gammas: tuple[SelectionEffect, ...] | None = option(
-        None, "Selection effects Gamma; 0.5,1,2 by default.", metavar="LIST"
+        None, "Selection effects Gamma. Default: 0.5,1,2.", metavar="LIST"
     )
     epsilons: tuple[Probability, ...] | None = option(
-        None, "Rates of rater error; 0,0.2,0.4 by default.", metavar="LIST"
+        None, "Rates of rater error. Default: 0,0.2,0.4.", metavar="LIST"
     )
     etas: tuple[Skew, ...] | None = option(
-        None, "Skews of rater error; -1,0,1 by default.", metavar="LIST"
+        None, "Skews of rater error. Default: -1,0,1.", metavar="LIST"
     )
     taus: tuple[Probability, ...] | None = option(
         None, "Cut-offs; 0.3,0.5,0.7 by default.", metavar="LIST"
@@ -77,9 +79,11 @@ class SimulationOptions(Quick):
         for name in LISTS:
             values = getattr(self, name) or ()
             if repeated := [value for value in values if values.count(value) > 1]:
-                raise HarnessError(f"--{name}: {repeated[0]} is named twice. Name it once.")
+                raise HarnessError(
+                    f"--{name}: {repeated[0]} is listed twice. Remove one of the two."
+                )
         if self.set_size is not None and self.sets is not None:
-            raise HarnessError("--sets says how large the sets are. Leave --set-size out.")
+            raise HarnessError("--sets already sets the sizes. Leave out --set-size.")
         if self.set_size is not None and self.set_size > self.n_options:
             raise HarnessError(
                 f"--set-size {self.set_size} is more than {self.n_options} options. "
@@ -91,4 +95,6 @@ class SimulationOptions(Quick):
             for name in ("epsilons", "etas"):
                 if getattr(self, name) is not None:
                     numbers = ", ".join(map(str, figures))
-                    raise HarnessError(f"--{name} has no effect on figure {numbers}. Leave it out.")
+                    raise HarnessError(
+                        f"--{name} has no effect on figure {numbers}. Leave out this option."
+                    )

@@ -166,7 +166,7 @@ def probe_of(task: Task) -> ProbeName:
     """Return the probe of a task, or raise `RunError` if its items are not perturbed."""
     names = {item.fields.get(PROBE_NAME, "") for item in task.items}
     if not all(PROBE_ITEM in item.fields for item in task.items) or not names <= set(PROBES):
-        raise RunError(f"task {task.name}: its items are not changed. This run is not a probe.")
+        raise RunError(f"task {task.name}: its items are unchanged, so this run is not a probe.")
     return cast("ProbeName", names.pop())
 
 
@@ -181,12 +181,17 @@ def check_judges(plan: Plan) -> None:
     """
     asked = [job.judge.spec for job in plan.jobs]
     if fitted := [spec for spec in asked if spec.asking.is_fitted]:
-        raise JudgeError(f"a probe asks no judge with @{fitted[0].strategy}. Use @logprob.")
+        raise JudgeError(
+            f"a probe doesn't support judges with @{fitted[0].strategy}. Use @logprob."
+        )
     without = [spec for spec in asked if "forced_choice" not in spec.asking.elicitations]
     if without:
-        raise JudgeError(f"a probe compares single choices. Leave @{without[0].strategy} out.")
+        raise JudgeError(f"a probe compares single choices. Leave out @{without[0].strategy}.")
     if plan.ensembles:
-        raise JudgeError(f"{plan.ensembles[0].name}: a probe asks single judges. Name its members.")
+        raise JudgeError(
+            f"{plan.ensembles[0].name}: a probe doesn't support ensembles. Pass the ensemble's "
+            "members instead."
+        )
 
 
 def write_probe(folder: RunFolder, plan: Plan) -> Probe:
@@ -356,24 +361,24 @@ def summaries(judge: JudgeFlips) -> Iterator[str]:
     name = f"{judge.judge} ({judge.elicitation})"
     flipped = judge.perturbed.flipped
     if flipped.value is None:
-        yield f"{name}: NA, no unchanged item was answered."
+        yield f"{name}: NA, because no unchanged item was answered."
         return
     rates = {kind: kind_rates.flipped.value or 0.0 for kind, kind_rates in judge.kinds.items()}
     worst_kind = max(rates, key=rates.__getitem__)
     yield (
         f"{name}: {_percent(flipped)} of {flipped.counts['n']:.0f} verdicts flip (baseline flip "
-        f"rate {_percent(judge.control.flipped)}); most under {worst_kind} "
+        f"rate {_percent(judge.control.flipped)}); the highest rate is under {worst_kind} "
         f"({rates[worst_kind]:.0%}). Effect: {points_on_items(judge.effect)}."
     )
     if judge.position_bias is not None and judge.position_consistency is not None:
         effects = in_words(judge.position_consistency, judge.position_bias)
         yield f"Order of the answers: {effects}."
     if judge.positive_shift.value is not None:
-        yield f"Change of the share of positive verdicts: {points_on_items(judge.positive_shift)}."
+        yield f"Change in the share of positive verdicts: {points_on_items(judge.positive_shift)}."
     if judge.n_excluded:
         yield (
-            f"{judge.n_excluded} verdicts on changed items are left out: the unchanged item was "
-            "not answered, or the changed one got no reply."
+            f"{judge.n_excluded} verdicts on changed items are left out, because the unchanged "
+            "item was not answered or the changed item got no reply."
         )
 
 

@@ -72,9 +72,9 @@ class Perturbation(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.text.count("{{text}}") != 1:
-            raise ValueError("text must hold {{text}} once")
+            raise ValueError("text must contain {{text}} once")
         if "{{text}}" in self.shot or "{{shots}}" in self.shot:
-            raise ValueError("a shot holds neither {{text}} nor {{shots}}")
+            raise ValueError("a shot must not contain {{text}} or {{shots}}")
         return self
 
     def apply(self, text: str, target: Option) -> str:
@@ -106,10 +106,14 @@ def read_perturbations(probe: TextProbe, path: Path | None = None) -> tuple[Pert
             place, problem = fault_of(error)[:2]
             raise TaskError(f"{file}: line {line}: {place or 'line'}: {problem}.") from None
         if perturbation.id in perturbations:
-            raise TaskError(f"{file}: line {line}: id {perturbation.id!r} is repeated. Rename it.")
+            raise TaskError(
+                f"{file}: line {line}: id {perturbation.id!r} is repeated. Use a different id."
+            )
         perturbations[perturbation.id] = perturbation
     if all(perturbation.kind == CONTROL for perturbation in perturbations.values()):
-        raise TaskError(f"{file}: all are controls. Add one that is not of kind {CONTROL!r}.")
+        raise TaskError(
+            f"{file}: all changes are controls. Add a change that is not of kind {CONTROL!r}."
+        )
     return tuple(perturbations.values())
 
 
@@ -203,7 +207,7 @@ def _task_of_variants(
     if not readable:
         raise TaskError(f"{task.folder}: the task has labels but no texts to change.")
     if any(PROBE_ITEM in item.fields for item in readable):
-        raise TaskError(f"{task.folder}: its items are already changed. Name the original task.")
+        raise TaskError(f"{task.folder}: its items are already changed. Pass the original task.")
     by_item = _ratings_by_item(task)
     variants: list[Item] = []
     ratings: list[Rating] = []
@@ -212,7 +216,9 @@ def _task_of_variants(
             variants.append(variant)
             ratings += [_rating_of(variant, rating, task) for rating in by_item[item.id]]
     if len({variant.id for variant in variants}) < len(variants):
-        raise TaskError(f"{task.folder}: an item has the id of a changed one. Rename it.")
+        raise TaskError(
+            f"{task.folder}: an item has the same id as a changed item. Rename the item."
+        )
     notice = f"some texts are changed to probe judges ({probe})"
     changes = {
         "name": f"{task.name[: MAX_NAME - len(probe) - 1]}-{probe}",

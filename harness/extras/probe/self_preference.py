@@ -94,7 +94,10 @@ Favours = dict[str, dict[str, dict[str, float]]]  # by item, system and side
 def _single_favours(source: Source, author: str) -> Favours:
     positive = frozenset(source.task.positive)
     if not positive:
-        raise RunError(f"task {source.task.name}: no option is positive. Name it in task.yaml.")
+        raise RunError(
+            f"task {source.task.name}: no option is positive. List the positive options in "
+            "task.yaml."
+        )
 
     def favour(item: Item, counts: Counter[str]) -> dict[str, float]:
         share = sum(counts[option] for option in positive) / counts.total()
@@ -107,8 +110,9 @@ def _pairwise_favours(source: Source) -> Favours:
     pairwise = source.task.pairwise
     if pairwise is None or pairwise.systems is None:
         raise RunError(
-            f"task {source.task.name}: who wrote the texts is not known. Name the field with "
-            "--author or, on a pairwise scale, 'systems' under 'pairwise' in task.yaml."
+            f"task {source.task.name}: the author of each text is unknown. Pass the field that "
+            "names the author with --author or, on a pairwise scale, 'systems' under 'pairwise' "
+            "in task.yaml."
         )
     first, second = pairwise.systems
 
@@ -127,7 +131,8 @@ def _system_of(item: Item, field: str, source: Source) -> str:
     if name := item.fields.get(field, "").strip():
         return name
     raise RunError(
-        f"task {source.task.name}: item {item.id!r} names no system in {field!r}. Add it."
+        f"task {source.task.name}: item {item.id!r} has no system in the field {field!r}. "
+        "Add the system's name."
     )
 
 

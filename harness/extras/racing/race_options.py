@@ -48,9 +48,9 @@ def loss_of(task: Task, choices: Choices) -> Loss:
     if choices.metric not in LOSS_OF_METRIC:
         raise OptionError(
             "metric",
-            "a race needs a metric that is a mean over items of a loss of one reply",
-            f"Name one of {', '.join(LOSS_OF_METRIC)}, or none to race by the disagreement with a "
-            "random rater",
+            "a race needs a metric that is the mean, over items, of the loss of one reply",
+            f"Pass one of {', '.join(LOSS_OF_METRIC)}, or no metric to race by the disagreement "
+            "with a random rater",
             found=choices.metric,
         )
     return LOSS_OF_METRIC[choices.metric]
@@ -71,14 +71,14 @@ def race_options(task: Task, options: RunOptions, choices: Choices) -> RunOption
     task.require_options("a race")
     for name in AS_GIVEN:
         if getattr(choices, name) is not None:
-            problem = "a race counts the ratings as they were given"
-            raise OptionError("", problem, f"Leave {{{name}}} or {{race}} out")
+            problem = "a race uses the ratings exactly as the raters gave them"
+            raise OptionError("", problem, f"Leave out {{{name}}} or {{race}}")
     _, elicitation = loss_of(task, choices)
     asked: tuple[Elicitation, ...] = (elicitation,)
     if options.elicitations not in {None, asked} or options.pairs not in {None, N_PAIRS, 0}:
         name = "pairs" if options.elicitations is None else "elicitations"
-        problem = f"this race asks for {elicitation} alone, which its loss is of"
-        raise OptionError("", problem, f"Leave {{{name}}} out")
+        problem = f"this race only requests {elicitation}, because its loss is computed from them"
+        raise OptionError("", problem, f"Leave out {{{name}}}")
     if elicitation not in task.elicitations:
         raise TaskError(f"task {task.name}: {elicitation} is not possible with its options.")
     within = WITHIN if options.within is None else options.within

@@ -180,7 +180,10 @@ def pool_of(task: Task, specs: tuple[JudgeSpec, ...], config: RunConfig) -> Race
         If no item was rated.
     """
     if len(specs) < 2:  # noqa: PLR2004 -- a race has two or more runners
-        raise RunError(f"a race needs two judges or more, not {len(specs)}. Name more, or no race.")
+        raise RunError(
+            f"a race needs two judges or more, but found {len(specs)}. Pass more judges, or "
+            "leave out --race."
+        )
     loss = loss_of(task, config.choices)
     of_run = items_of(task, config)
     human = human_table(task, of_run)

@@ -123,7 +123,9 @@ class Rounds(NoObserver):
     def _drop(self, stopped: Mapping[str, str]) -> None:
         """Drop judges from the race."""
         for name in stopped.keys() - self._dropped:
-            self._observer.say(f"{name} is dropped, and the others race on ({stopped[name]})")
+            self._observer.say(
+                f"{name} was dropped from the race, which continues without it ({stopped[name]})"
+            )
         self._dropped |= stopped.keys()
 
     def asked_jobs(self) -> list[Job]:
@@ -174,9 +176,9 @@ class Rounds(NoObserver):
         ):
             n_items = self._pool.n_items(int(standing.n_asked.max()))
             if now and not before:
-                self._observer.say(f"{spec.name} leaves the race; {n_items} items drawn")
+                self._observer.say(f"{spec.name} dropped out of the race after {n_items} items")
             elif before and not now:
-                self._observer.say(f"{spec.name} is asked again; {n_items} items drawn")
+                self._observer.say(f"{spec.name} is back in the race after {n_items} items")
 
     # Progress
 

@@ -94,7 +94,8 @@ def plan_round(
     )
     if not names and number == 1:
         raise JudgeError(
-            f"{search.judge}: no other way of asking it applies. Improve a judge that reads prompts"
+            f"{search.judge}: there's no other way of asking this judge. Choose a judge that "
+            "reads prompts"
         )
     holdout = folders[0].manifest.config.holdout if folders else _holdout(search)
     pool = _examples(search, folders[0], holdout) if folders else None
@@ -211,8 +212,8 @@ def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None)
 def _check_writer(search: JudgeSearch) -> None:
     """Reject a writer that would never run, or cannot run."""
     if search.options.rounds == 1:
-        problem = "a writer is shown what the judge gets wrong in the first round"
-        raise OptionError("", problem, "Ask for two {rounds} or more, or leave {writer} out")
+        problem = "a writer first needs a round that shows what the judge gets wrong"
+        raise OptionError("", problem, "Set {rounds} to 2 or more, or leave out {writer}")
     check(look_up(search.writer, load_judges(search.server.judges_file), search.server))
 
 
@@ -310,7 +311,7 @@ def _paid(folders: Sequence[RunFolder]) -> Paid:
 
 def _race_of(folder: RunFolder) -> RaceResult:
     race = source_of(folder).race
-    assert race is not None, "a round is a race"
+    assert race is not None, "each round is a race"
     return race
 
 

@@ -131,7 +131,7 @@ def _problem(text: object) -> str:
     if len(text) > MAX_TEXT:
         return "a text is longer than 2,000 characters"
     if "{{" in text or any(PART.fullmatch(line.strip()) for line in text.split("\n")):
-        return "a placeholder or the name of a part"
+        return "contains a placeholder or the name of a part"
     if any(not (char.isprintable() or char == "\n") for char in text):
         return "a control character"
     return ""
@@ -250,7 +250,9 @@ def written(search: JudgeSearch, plan: Plan, observer: Observer) -> tuple[list[T
     for verdict in replies:
         wording = wording_of(verdict.text, search.task)
         if isinstance(wording, RejectedReply):
-            observer.say(f"{search.writer}: a reply is no candidate ({wording.problem})")
+            observer.say(
+                f"{search.writer}: a reply can't be used as a candidate ({wording.problem})"
+            )
         else:
             wordings.setdefault(json.dumps(wording), wording)
     return list(wordings.values()), ExitCode.DONE
@@ -315,7 +317,7 @@ def wordings_of(search: JudgeSearch) -> list[TaskWording]:
     try:
         content = json.loads(read_file(file, 1 << 24))
     except (ValueError, RecursionError):
-        raise RunError(f"{file}: not the wordings of a search. Restore it.") from None
+        raise RunError(f"{file}: not a search's list of wordings. Restore the file.") from None
     rows = [wording_of(json.dumps(row), search.task) for row in content]
     return [row for row in rows if isinstance(row, TaskWording)]
 

@@ -120,7 +120,7 @@ def identifier(value: object, column: str, where: str) -> str:
 def check_size(path: Path, limits: Limits) -> None:
     """Reject a path that isn't a regular file, an empty file and one that is too large."""
     if not path.exists():
-        raise PlaceError("the file was not found. Put it there or correct its name.")
+        raise PlaceError("the file was not found. Check the path.")
     if not path.is_file():
         raise PlaceError("this is not a regular file. Pass a file.")
     size = path.stat().st_size
@@ -170,7 +170,9 @@ def check_columns(
         raise PlaceError(f"column {short(repeated[0])} appears twice. Keep one of them.", where)
     if missing := [name for name in required if name not in names]:
         columns = ", ".join(short(name) for name in names[:10]) or "no columns"
-        raise PlaceError(f"column {missing[0]!r} is missing (found {columns}). Add it.", where)
+        raise PlaceError(
+            f"column {missing[0]!r} is missing (found {columns}). Add this column.", where
+        )
 
 
 def check_lengths(row: Row, limits: Limits, where: str) -> None:
@@ -179,5 +181,5 @@ def check_lengths(row: Row, limits: Limits, where: str) -> None:
         if isinstance(value, str) and len(value) > limits.field_chars:
             problem = f"{short(name)} contains {len(value)} characters"
             raise PlaceError(
-                f"{problem}, but the limit is {limits.field_chars}. Shorten it.", where
+                f"{problem}, but the limit is {limits.field_chars}. Shorten the text.", where
             )

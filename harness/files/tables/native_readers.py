@@ -104,7 +104,7 @@ def _check_declared(declared: Any, unpacked_bytes: int) -> None:  # noqa: ANN401
             n_bytes += chunk.num_values * width
             if UNBOUNDED in chunk.encodings:
                 problem = f"{chunk.path_in_schema[:80]!r} is encoded as {UNBOUNDED}"
-                raise Refused("", f"{problem}. Write it with a different encoding.")
+                raise Refused("", f"{problem}. Write the file with a different encoding.")
     if n_bytes > unpacked_bytes:
         _too_large(unpacked_bytes)
 

@@ -110,7 +110,9 @@ def open_text(path: Path, limits: Limits, encoding: str) -> BinaryIO:
     if not encoding:
         return path.open("rb")
     if path.stat().st_size > limits.json_bytes:
-        raise PlaceError(f"files above {limits.json_bytes} bytes must be UTF-8. Recode the file.")
+        raise PlaceError(
+            f"files above {limits.json_bytes} bytes must be UTF-8. Convert the file to UTF-8."
+        )
     try:
         text = path.read_bytes().decode(encoding)
     except LookupError:
@@ -246,9 +248,9 @@ def ragged(n_cells: int, n_columns: int, separator: str) -> str:
     cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
     many = n_cells > n_columns
     remedy = (
-        f"Quote cells that contain {SEPARATORS.get(separator, 'a space')}"
+        f"Put cells that contain {SEPARATORS.get(separator, 'a space')} in quotes"
         if many
-        else "Write the empty cells, too"
+        else "Also write the separators of empty cells"
     )
     return f"found {cells}, but the header has {n_columns}. {remedy}."
 
@@ -299,6 +301,8 @@ def read_rows(
         reader = READERS.get(path.suffix.lower())
         if reader is None:
             ending = path.suffix or "no ending"
-            raise PlaceError(f"found {ending}. A table ends in .csv, .jsonl or .parquet.")
+            raise PlaceError(
+                f"found {ending}. The name of a table must end in .csv, .jsonl or .parquet."
+            )
         check_size(path, limits)
         yield from counted_rows(reader(path, required, limits), limits)

@@ -161,7 +161,7 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     """
     name, added = f"{spec.name}@{strategy}", named(strategy)
     if spec.kind == ENSEMBLE:
-        raise JudgeError(f"judge {name!r}: put the strategy on the members of the ensemble")
+        raise JudgeError(f"judge {name!r} is an ensemble. Set the strategy on its members instead")
     whole = joined(spec.asking, added)
     if whole is None:
         raise JudgeError(
@@ -292,5 +292,5 @@ def first_problem(error: ValidationError) -> str:
     fault = fault_of(error)
     if fault.kind == "extra_forbidden":
         names = ", ".join(field for field in JudgeSpec.model_fields if field != "name")
-        return f"{fault.place}: no such field. Known are {names}"
+        return f"{fault.place}: unknown field. The fields are {names}"
     return f"{fault.place}: {fault.problem}" if fault.place else fault.problem

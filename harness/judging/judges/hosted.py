@@ -116,8 +116,8 @@ class HostedJudge(HttpJudge):
         """
         if task and task.image and not _reads_images(spec):
             raise JudgeUnavailable(
-                f"{spec.name}: according to litellm's list, it doesn't read images",
-                "If it does, add `images: true` in judges.yaml",
+                f"{spec.name}: according to litellm's list, this model doesn't read images",
+                "If the model does read images, add `images: true` in judges.yaml",
             )
         provider = PROVIDERS.get(provider_of(spec.model))
         if provider is None and not spec.allow_redirects:

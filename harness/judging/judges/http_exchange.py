@@ -142,7 +142,9 @@ def _connection_failure(error: Exception) -> CallFailed:
     if isinstance(error, aiohttp.ClientSSLError):
         return CallFailed("tls_failed", stops_judge=True, hint=MEANINGS["tls_failed"])
     if isinstance(error, aiohttp.InvalidURL | ValueError):
-        return CallFailed("bad_request", hint="address or headers cannot be sent")
+        return CallFailed(
+            "bad_request", hint="the address or the headers contain characters that can't be sent"
+        )
     if getattr(error, "errno", None) in NO_DESCRIPTORS:
         return CallFailed("too_many_files", retry=True, hint=MEANINGS["too_many_files"])
     if isinstance(error, aiohttp.ClientConnectorError):

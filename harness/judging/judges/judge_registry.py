@@ -92,7 +92,8 @@ def resolve(
     _check_number(len(names or ()), task)
     if repeated := [name for name, n in Counter(names or ()).items() if n > 1]:
         raise JudgeError(
-            f"judge {repeated[0]!r} is named twice. Name it once. For more replies, raise samples"
+            f"judge {repeated[0]!r} is listed twice. Remove one of the two. For more "
+            "replies, raise samples"
         )
     check_server_is_used(names, registry, server)
     named = [look_up(name, registry, server) for name in names or ()]
@@ -131,7 +132,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
         return
     if spec.kind == EMBEDDING:
         raise JudgeError(
-            f"{spec.name}: it returns vectors, not verdicts. Name it in task.yaml, as "
+            f"{spec.name}: this model returns vectors, not verdicts. Use it in task.yaml, as "
             f"`similarity: {{embedding: {spec.name}}}`"
         )
     judge_type = _judge_type(spec)
@@ -161,8 +162,8 @@ def _member(ensemble: JudgeSpec, name: str, registry: Mapping[str, JudgeSpec]) -
     if spec is None or spec.kind == ENSEMBLE:
         raise JudgeError(
             f"judge {ensemble.name!r}: members must be aliases of judges, but {name!r} is not an "
-            f"alias, or is an ensemble. Known are {', '.join(registry)}. Define an alias for any "
-            "other model in judges.yaml"
+            f"alias, or is an ensemble. The aliases are {', '.join(registry)}. Define an alias "
+            "for any other model in judges.yaml"
         )
     if spec.asking.gives_distribution or spec.asking.asks_each_option:
         raise JudgeError(
@@ -246,7 +247,7 @@ def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> Judg
                 in_sentences(
                     f"unknown judge {name!r}",
                     did_you_mean(name, registry),
-                    f"Known are {', '.join(registry)}, or pass a model string such as "
+                    f"The aliases are {', '.join(registry)}. Or pass a model string such as "
                     "openai/gpt-4o",
                 )
             )
@@ -306,8 +307,8 @@ def _own_judge(spec: JudgeSpec, registry: Mapping[str, JudgeSpec], server: Serve
         raise JudgeError(
             f"{spec.name}: you have no judge with this {differing}, and a resumed run uses your "
             "definitions. Nothing was sent",
-            "Pass the options it was started with: --judges-file FILE, or --base-url and "
-            "--key-env.",
+            "Pass the options that the run was started with: --judges-file FILE, or --base-url "
+            "and --key-env.",
         )
     limits = {name: spec.params[name] for name in TOKEN_LIMITS if name in spec.params}
     as_in_run = {name: getattr(spec, name) for name in AS_IN_RUN}
@@ -384,10 +385,12 @@ def _check_images(spec: JudgeSpec, judge_type: type[Judge], task: Task | None) -
         return
     if spec.images is False or not judge_type.reads_images:
         raise JudgeUnavailable(
-            f"{spec.name}: it doesn't read images, but items of task {task.name} have images"
+            f"{spec.name} doesn't read images, but items of task {task.name} have images"
         )
     if spec.asking.n_demonstrations:
-        raise JudgeError(f"{spec.name}: demonstrations don't support images. Drop few-shot")
+        raise JudgeError(
+            f"{spec.name}: demonstrations don't support images. Drop the few-shot strategy"
+        )
 
 
 def _check_prompts(spec: JudgeSpec, judge_type: type[Judge]) -> None:
@@ -401,7 +404,7 @@ def _check_prompts(spec: JudgeSpec, judge_type: type[Judge]) -> None:
         if elicitation in spec.prompts and needed not in spec.prompts:
             raise JudgeError(
                 f"{spec.name}: 'prompts' in judges.yaml names a template for {elicitation} but "
-                f"not for {needed}, which {spec.strategy} needs. Add it"
+                f"not for {needed}, which {spec.strategy} needs. Add this template"
             )
 
 
@@ -518,7 +521,7 @@ def _plugin_type(kind: str) -> type[Judge]:
     judge_type = loading.load(loading.JUDGES, kind)
     if not (isinstance(judge_type, type) and issubclass(judge_type, Judge)):
         raise PluginError(
-            f"plug-in {kind!r}: {judge_type!r} is not a subclass of harness.judging.judges.base."
-            "Judge. Make it one."
+            f"plug-in {kind!r}: {judge_type!r} must be a subclass of "
+            "harness.judging.judges.base.Judge."
         )
     return judge_type

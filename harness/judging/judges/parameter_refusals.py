@@ -139,8 +139,8 @@ def refused_meaning(reason: str) -> str:
         names = name.split(AND)
         ways = " or ".join(f"`params: {{{each}: null}}`" for each in names)
         return (
-            f"the server rejects {' together with '.join(names)}. Leave one out: add {ways} to the "
-            "judge in judges.yaml"
+            f"the server rejects {' together with '.join(names)}. Leave out one of them: add "
+            f"{ways} to the judge in judges.yaml"
         )
     return f"the server rejects the parameter {name}. {_advice(name)}"
 
@@ -148,7 +148,7 @@ def refused_meaning(reason: str) -> str:
 def _advice(name: str) -> str:
     leave_out = f"`params: {{{name}: null}}`"
     if (strategy := ANOTHER_WAY.get(name)) is None:
-        return f"Leave it out: add {leave_out} to the judge in judges.yaml"
+        return f"Leave out this parameter: add {leave_out} to the judge in judges.yaml"
     if name == "response_format":
         return (
             "Don't send a JSON schema: add `answer: plain` to the judge in judges.yaml, and "

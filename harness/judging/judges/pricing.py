@@ -186,8 +186,8 @@ class Overshoot(NamedTuple):
     def __str__(self) -> str:
         if self.usd is None or self.n_tokens is None:
             return (
-                f"{self.judge}: the maximum by which its replies can exceed --max-cost is unknown, "
-                "because no list has their maximum length"
+                f"{self.judge}: the maximum by which its replies can exceed --max-cost is "
+                "unknown, because their maximum length isn't listed anywhere"
             )
         return (
             f"{self.judge}: its replies can exceed --max-cost by up to ${self.usd:.2f} "

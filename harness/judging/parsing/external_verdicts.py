@@ -120,8 +120,8 @@ def read_verdicts(path: Path, task: Task) -> ExternalVerdicts:
         unit = (verdict.item, verdict.judge, verdict.elicitation, verdict.sample)
         if unit in verdicts:
             raise VerdictError(
-                f"{where}: item {verdict.item!r}: judge {verdict.judge!r} has rated it before "
-                f"(sample {verdict.sample}). Number repeats in a column 'sample'."
+                f"{where}: item {verdict.item!r}: judge {verdict.judge!r} has already rated this "
+                f"item (sample {verdict.sample}). Number repeated verdicts in a column 'sample'."
             )
         verdicts[unit] = verdict
         if verdict.reason == NOT_AN_OPTION.reason and is_number(row["value"]):
@@ -205,7 +205,7 @@ def _read_log(path: Path, task: Task) -> list[Verdict]:
             verdict = decode(line)
         except VerdictError as error:
             raise VerdictError(
-                f"{where}: {error}. To leave it out, validate its run: harness validate "
+                f"{where}: {error}. To leave out this line, validate its run: harness validate "
                 f"{quote(str(log.parent))}"
             ) from None
         rules.check_item(verdict.item, where)
@@ -230,7 +230,8 @@ class _Rules:
         """Reject an unknown item."""
         if item not in self._items:
             raise VerdictError(
-                f"{where}: item {item!r} is not in the task. Is the file about a different task?"
+                f"{where}: item {item!r} is not in the task. Check that the file belongs to "
+                "this task."
             )
 
     def check_judge(self, judge: str, where: str) -> None:
@@ -282,8 +283,8 @@ class _Rules:
         direction = "found" if is_empty(better) else DIRECTIONS.get(better)
         if direction is None or self.scores.setdefault(judge, direction) != direction:
             raise VerdictError(
-                f"{where}: better of judge {judge!r} is {better!r}. Write higher or lower, the "
-                "same in all rows of a judge, or leave the column out."
+                f"{where}: better of judge {judge!r} is {better!r}. Write higher or lower, with "
+                "the same word in all rows of a judge, or leave out the column."
             )
         if not self._task.is_open:
             ordered_options(self._task)  # rejects options without an order
@@ -415,5 +416,7 @@ def _json(value: object) -> object:
 def _sample(value: object, where: str) -> int:
     text = "0" if is_empty(value) else key_text(value) or ""
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_SAMPLE_DIGITS):
-        raise VerdictError(f"{where}: sample is not a number. Number a judge's repeats from 0.")
+        raise VerdictError(
+            f"{where}: sample is not a number. Number a judge's repeated verdicts from 0."
+        )
     return int(text)

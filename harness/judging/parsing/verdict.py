@@ -369,8 +369,8 @@ def check_header(line: bytes, path: Path) -> None:
         ) from None
     if version != SCHEMA_VERSION:
         raise VerdictError(
-            f"{path}: verdict format {version!r}, but this version reads {SCHEMA_VERSION}. "
-            "Use the version of judge-harness that wrote it."
+            f"{path}: the verdict format is {version!r}, but this version reads "
+            f"{SCHEMA_VERSION}. Use the version of judge-harness that wrote it."
         )
 
 

@@ -87,9 +87,11 @@ class Demonstrations:
         try:
             drawn = _DECODER.decode(read_file(path, MAX_BYTES))
         except OSError as error:
-            raise PromptError(f"{path}: cannot be read ({error.strerror}). Restore it.") from None
+            raise PromptError(
+                f"{path}: cannot be read ({error.strerror}). Restore the file."
+            ) from None
         except (ValueError, RecursionError):
-            raise PromptError(f"{path}: not the demonstrations of a run. Restore it.") from None
+            raise PromptError(f"{path}: not a run's demonstrations. Restore the file.") from None
         return cls(
             {kind: [_checked(d, task, path) for d in of_kind] for kind, of_kind in drawn.items()}
         )
@@ -150,12 +152,12 @@ def _draw(
         pool = pools.get(item.criterion or "", Demonstrations({}))
         for_item = pool.shown_with(item, task.text_of(item), kind, n)
         if len(for_item) < n:
-            needed = "an answer that most raters gave"
+            needed = "the answer that most raters gave"
             needed += f" and with the field {task.reasons!r}" if task.reasons else ""
             raise TaskError(
-                f"task {task.name}: item {item.id!r} has {len(for_item)} of {n} demonstrations for "
-                f"{kind}: other items, outside its group, with {needed}. Use fewer, or pass a "
-                "different --elicitation."
+                f"task {task.name}: item {item.id!r} has {len(for_item)} of the {n} "
+                f"demonstrations needed for {kind}: other items, outside its group, with "
+                f"{needed}. Use fewer, or pass a different --elicitation."
             )
         shown.update(demonstration.item for demonstration in for_item)
     return [candidate for candidate in candidates if candidate.item in shown]
@@ -239,13 +241,15 @@ def _checked(demonstration: Demonstration, task: Task, path: Path) -> Demonstrat
     named = {answer} if isinstance(answer, str) else set(answer)
     options = named if task.is_open else {option.key for option in task.options}
     if not named or not named <= {CANNOT_ASSESS, *options}:
-        raise PromptError(f"{path}: an answer is not an option of task {task.name}. Restore it.")
+        raise PromptError(
+            f"{path}: an answer is not an option of task {task.name}. Restore the file."
+        )
     if demonstration.parts:
         return demonstration
     if item is None or not task.has_text(item):
         raise PromptError(
-            f"{path}: task {task.name} has no text of item {demonstration.item!r}. Pass the task "
-            "that has it."
+            f"{path}: task {task.name} has no text for item {demonstration.item!r}. Pass the "
+            "task that has this text."
         )
     return replace(demonstration, parts=task.parts_of(item), reasons=_reasons(task, item))
 

@@ -543,7 +543,7 @@ def _checked_template(
     if orders and "{{options}}" in template.parts.get("follow_up", ""):
         raise PromptError(
             f"{template.path}: part [follow_up] shows {{{{options}}}}, but the first turn sets "
-            "their order. Leave out {{options}} or --shuffle-options."
+            "the order of the options. Leave out {{options}} or --shuffle-options."
         )
     return template
 
@@ -559,8 +559,9 @@ def _template_folders(task: Task, strategies: Iterable[Strategy]) -> dict[str, P
             is_lacking = elicitation in task.prompts and name not in task.prompts
             if is_lacking and strategy.gives_reasons:
                 raise PromptError(
-                    f"{task.folder}: 'prompts' in task.yaml names a template for {elicitation} but "
-                    f"not for {name}, which judges with @{strategy.name} need. Add it."
+                    f"{task.folder}: 'prompts' in task.yaml names a template for {elicitation} "
+                    f"but not for {name}, which judges with @{strategy.name} need. Add this "
+                    "template."
                 )
     return folders
 

@@ -85,7 +85,7 @@ def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> 
     template = Template(path, text, _parts(path, text))
     for part in needed:
         if not template.parts.get(part):
-            raise PromptError(f"{path}: part [{part}] is missing or empty. Add it.")
+            raise PromptError(f"{path}: part [{part}] is missing or empty. Add this part.")
     _check(template)
     return template
 
@@ -96,19 +96,19 @@ def _find(name: str, folders: Sequence[Path]) -> Path:
         if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
             return path
     places = " or ".join(str(folder) for folder in folders)
-    raise PromptError(f"prompts: template {name!r} was not found in {places}. Add it.")
+    raise PromptError(f"prompts: template {name!r} was not found in {places}. Add this template.")
 
 
 def _text_of(path: Path) -> str:
     try:
         text = read_file(path, MAX_BYTES, follow_links=True).decode("utf-8-sig")
     except TooLarge:
-        raise PromptError(f"{path}: longer than {MAX_BYTES} bytes. Shorten it.") from None
+        raise PromptError(f"{path}: longer than {MAX_BYTES} bytes. Shorten the template.") from None
     except OSError as error:
         raise PromptError(f"{path}: cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError as error:
         raise PromptError(
-            f"{path}: byte {error.start + 1} is not UTF-8. Save it as UTF-8."
+            f"{path}: byte {error.start + 1} is not UTF-8. Save the file as UTF-8."
         ) from None
     return text.replace("\r\n", "\n")
 
@@ -129,7 +129,7 @@ def _parts(path: Path, text: str) -> dict[str, str]:
             lines.append(line)
         elif line.strip():
             raise PromptError(
-                f"{path}: line {number}: text before the first part. Begin with [system]."
+                f"{path}: line {number}: found text before the first part. Begin with [system]."
             )
     return {name: "\n".join(content).strip() for name, content in parts.items()}
 

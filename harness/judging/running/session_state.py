@@ -221,7 +221,7 @@ class JudgeRun:
         if n_unreadable := self.gate.n_unreadable:
             observer.say(
                 f"{self.name}: {n_unreadable} responses could not be read and were probably paid "
-                "for. Their cost is not counted"
+                "for. The cost of these responses is not counted"
             )
         if self._failures and not self.stop_reason:
             [(self.stop_reason, _)] = self._failures.most_common(1)

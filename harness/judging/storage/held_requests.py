@@ -137,7 +137,7 @@ class HeldRequests:
             reason = getattr(error, "strerror", None) or "damaged"
             raise RunError(
                 f"{path}: cannot be read ({reason}), so its requests might be paid for twice. "
-                "Repair it, or choose a different cache with --cache DIR."
+                "Repair the file, or choose a different cache with --cache DIR."
             ) from None
         return snapshot.content
 

@@ -392,8 +392,8 @@ class ResponseCache:
 
     def _say_holder(self, process: int) -> None:
         self._say(
-            f"waiting for requests that process {process} has begun. If it is stopped, continue it "
-            f"(fg) or end it (kill {process})"
+            f"waiting for requests that process {process} has begun. If that process is stopped, "
+            f"continue it (fg) or end it (kill {process})"
         )
 
     def replies(self) -> Iterator[Reply]:
@@ -513,7 +513,7 @@ def tables_of(connection: sqlite3.Connection) -> set[str]:
     types = dict(connection.execute("SELECT name, type FROM sqlite_master").fetchall())
     is_whole = SCHEMA.items() <= types.items() or _is_begun(connection, types)
     if types and ("view" in types.values() or not is_whole):
-        raise sqlite3.OperationalError("it is a different program's database")
+        raise sqlite3.OperationalError("the database belongs to a different program")
     return {name for name, kind in types.items() if kind == "table"}
 
 

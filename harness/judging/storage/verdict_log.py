@@ -85,7 +85,8 @@ class VerdictLog(ChecksummedLog):
             log = cls(path, header=HEADER)
         except BlockingIOError:
             raise RunError(
-                f"{path.parent}: another process is writing to this run. Wait for it to end."
+                f"{path.parent}: another process is writing to this run. Wait until that "
+                "process ends."
             ) from None
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None

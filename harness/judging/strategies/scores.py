@@ -62,8 +62,9 @@ class NumericScore(Strategy):
         rated = {item.unit for item, n in zip(task.items, targets.weights, strict=True) if n}
         if len(rated) < MIN_FITTED:
             raise TaskError(
-                f"task {task.name}: {len(rated)} items or groups have ratings, and a score needs "
-                f"{MIN_FITTED} to be compared with them. Rate more items."
+                f"task {task.name}: {len(rated)} items or groups have ratings, but scores need "
+                f"at least {MIN_FITTED} such items or groups to be compared with ratings. Rate "
+                "more items."
             )
 
     def template(self, elicitation: Elicitation) -> str:
@@ -155,8 +156,8 @@ def direction_note(judge: str, fit: CrossFit) -> str:
     higher, n = fit.n_higher, fit.n_folds
     if 0 < higher < n:
         return (
-            f"{judge}: its scores have no clear direction. Higher is better in {higher} of {n} "
-            "folds of the items"
+            f"{judge}: its scores have no clear direction. Higher scores are better in {higher} "
+            f"of the {n} folds of the items"
         )
     return (
         f"{judge}: {'higher' if higher else 'lower'} scores are better, as estimated on "
@@ -229,7 +230,7 @@ def _numbers(task: Task) -> tuple[FloatArray, FloatArray]:
     place = {item.id: i for i, item in enumerate(task.items)}
     sums, weights = np.zeros((2, len(task.items)))
     if task.scale != "continuous":
-        raise TaskError(f"task {task.name}: scores can't be compared with texts. Drop them.")
+        raise TaskError(f"task {task.name}: scores can't be compared with texts. Drop the scores.")
     for rating in task.ratings:
         if isinstance(rating.value, str) and rating.value != CANNOT_ASSESS:
             sums[place[rating.item]] += float(rating.value)

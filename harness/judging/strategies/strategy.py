@@ -412,7 +412,7 @@ def _load(name: str) -> type[Strategy]:
     strategy_type = loading.load(loading.STRATEGIES, name, BUILT_IN)
     if not (isinstance(strategy_type, type) and issubclass(strategy_type, Strategy)):
         raise PluginError(
-            f"plug-in {name!r}: {strategy_type!r} is not a subclass of "
-            "harness.judging.strategies.strategy.Strategy. Make it one."
+            f"plug-in {name!r}: {strategy_type!r} must be a subclass of "
+            "harness.judging.strategies.strategy.Strategy."
         )
     return strategy_type

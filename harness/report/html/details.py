@@ -144,7 +144,9 @@ def _selftest(folder: RunFolder) -> SelftestSection | None:
     try:
         return edge("experiments", ExperimentEdge).selftest_section(read_file(path, MAX_BYTES))
     except (OSError, ValueError, TooLarge) as error:
-        advice = f"Delete it, or run `harness lab selftest --run {quote(str(folder.path))}` again"
+        advice = (
+            f"Delete this file, or run `harness lab selftest --run {quote(str(folder.path))}` again"
+        )
         raise RunError(f"{path}: not the result of a self-test: {error}", advice) from None
 
 
@@ -156,8 +158,8 @@ def _search(folder: RunFolder) -> SearchSection | None:
     try:
         return from_json(read_file(path, MAX_BYTES), SearchSection)
     except (OSError, ValueError, TooLarge) as error:
-        advice = "Delete it, or repeat the command that searched"
-        raise RunError(f"{path}: not the end of a search: {error}", advice) from None
+        advice = "Delete this file, or repeat the search command"
+        raise RunError(f"{path}: not the result of a search: {error}", advice) from None
 
 
 def _prompts(folder: RunFolder) -> dict[str, str]:

@@ -69,10 +69,10 @@ SECTIONS = {
     "sensitivity": "What if beta were different?",
     "certainty": "How does it do where raters disagree?",
     "replacement": "Does it pass the annotator test?",
-    "trust": "Which verdicts can stand?",
+    "trust": "Which verdicts can you accept?",
     "checks": "Does its answer flip for no reason?",
     "errors": "Where is it wrong?",
-    "selftest": "Does the analysis hold on this design?",
+    "selftest": "Does the analysis work on this design?",
     "provenance": "How were these numbers computed?",
 }
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
@@ -244,7 +244,7 @@ def _bounds(v: Validation) -> dict[str, object]:
     ]
     if v.sensitivity:
         rows += [
-            (f"{row.first} less {row.second}", SETTLED_WORDS[row.settled], row.bound)
+            (f"{row.first} minus {row.second}", SETTLED_WORDS[row.settled], row.bound)
             for row in v.sensitivity.differences
         ]
     ends = [end for _, _, bound in rows for end in (bound.low, bound.high)]
@@ -284,7 +284,7 @@ def _provenance(v: Validation, details: Details | None) -> list[tuple[str, str]]
             ("run", details.run),
             ("started", details.created),
             ("state", details.state),
-            ("time for calls", "" if seconds is None else formatting.duration(seconds)),
+            ("time spent on calls", "" if seconds is None else formatting.duration(seconds)),
             ("data source", details.source),
             ("data licence", details.licence),
             *((f"{name}, SHA-256", sha) for name, sha in details.hashes.items() if name != "task"),

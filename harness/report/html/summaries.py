@@ -140,9 +140,9 @@ def chart_note(v: Validation, band: Band | None) -> str:
     leader = v.decision.leader or ""
     judges = v.evidence.judges if v.evidence else ()
     is_chosen = len(judges) > 1 or v.race
-    chosen = f", that of {leader} corrected for its selection" if is_chosen else ""
+    chosen = f", and the interval for {leader} corrected for its selection" if is_chosen else ""
     human = f"Band: a human rater on the same ratings as {leader}. " if band else ""
-    close = "Hollow: not significantly different from the first. "
+    close = "Hollow markers are judges that aren't significantly different from the first. "
     hollow = close if v.decision.not_distinguishable else ""
     level = level_text(v.settings.confidence)
     return f"Bars: {level} intervals{chosen}. {human}{hollow}Grey: baselines."
@@ -264,12 +264,12 @@ def _errors(v: Validation) -> str:
         return counted([v.task.n_items])
     errors = next((e for e in ranked_errors(v) if e.judge == v.decision.leader), None)
     if errors is None or not errors.confusion.n_items:
-        return "no items with answers of raters and judge"
+        return "no items with answers from both raters and judge"
     table = errors.confusion
     wrong = [(n, human, judge) for human, judge, n in table.pairs() if human != judge]
     if not wrong or errors.commonest is None:
         raters = "the rater does" if has_single_ratings(v) else "most raters do"
-        return f"{errors.judge} answers as {raters} on all {table.n_items} items"
+        return f"{errors.judge} gives the same answer as {raters} on all {table.n_items} items"
     error = errors.commonest
     judge, human = quoted_option(v, error.judge), quoted_option(v, error.human)
     on_items = f"{about(error.n)} of {counted([table.n_items])}"
@@ -282,7 +282,7 @@ def no_sweep_reason(v: Validation) -> str:
         return "not computed for this validation"
     reason = v.sensitivity.reason
     if not reason and swept_grid(v) is None:
-        return "no judge gave the response sets that decisions are made from"
+        return "no judge gave response sets, which decisions are based on"
     return reason_words(reason)
 
 

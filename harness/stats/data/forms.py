@@ -129,7 +129,7 @@ def _with_pseudo_counts(shares: FloatArray, m: FloatArray, n_answers: int) -> Fl
 
 
 def _with_noise(shares: FloatArray, m: FloatArray) -> FloatArray:
-    """Return (n, 2 K): shares from m ratings, and the unbiased estimate of their variance."""
+    """Return (n, 2 K): shares from m ratings, and an unbiased estimate of their variance."""
     noise = ratio(shares * (1.0 - shares), (m - 1.0)[:, None])
     both = np.hstack([shares, noise])
     return np.where((m >= MIN_RATINGS)[:, None], both, np.nan)

@@ -47,7 +47,7 @@ class Kinds:
 
     @classmethod
     def few(cls, most: int, *tables: Counts) -> Self | None:
-        """Group items like `of`, but return None for more than a given number of kinds."""
+        """Group items like `of`, but return None if there are more than a given number of kinds."""
         n = len(tables[0])
         code: IntArray = np.zeros(n, dtype=np.int64)
         width, limit = 1, max(TABLE, 4 * n)

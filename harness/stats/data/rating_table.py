@@ -153,7 +153,7 @@ class RatingTable:
         response_set: Iterable[tuple[str, Iterable[str]]] = (),
         pairs: Iterable[tuple[str, Iterable[str], str]] = (),
     ) -> RatingTable:
-        """Count answered ratings given as (item, option), (item, set) and (item, set, option).
+        """Count answered ratings, which are (item, option), (item, set) and (item, set, option).
 
         A pair counts as forced choice, as response set and jointly, because one rater gave both.
 

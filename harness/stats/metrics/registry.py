@@ -104,7 +104,7 @@ def _numbers(space: OptionSpace) -> list[float] | None:
 
 
 def _merged(rows: Sequence[Metric]) -> tuple[Metric, ...]:
-    """Keep each number once, and record its other names."""
+    """Keep only one of several equal numbers, and record its other names."""
     printed = {row.name for row in rows}
     same = {name: first for name, first in SAME_FOR_TWO.items() if {name, first} <= printed}
     return tuple(

@@ -40,7 +40,7 @@ OPTION_MARKS = COUNT_MARKS | SHARE_WORDS
 OPENING_MARK = re.compile(r"^([ _.:/#]+|-[ _.:/#]*)")  # n_-1 counts the option -1, n-1 option 1
 TICKED = YES | {"1", "x", "y", "t", "\u2713", "\u2714", "checked", "selected"}
 UNTICKED = NO | {"", "0", "n", "f", "-", "unchecked"}
-NO_TOTAL = "shares need the number of raters"
+NO_TOTAL = "the number of raters is needed to read shares"
 
 
 class CellAnswer(NamedTuple):
@@ -228,7 +228,7 @@ class AnswerReader:
         if who is not None:
             names, given = list_of(who), list_of(text)
             if names is None or given is None or len(names) != len(given):
-                return "it has different numbers of raters and labels"
+                return "the cell has different numbers of raters and labels"
             pairs = [(name_of(n), label_of(x)) for n, x in zip(names, given, strict=True)]
             return [(name, self._member(label)) for name, label in pairs if label]
         if self.by_rater and (named := ballots_by_rater(text)) is not None:
@@ -307,7 +307,7 @@ def same_names(column: Column) -> dict[str, str]:
 
 def _ballot_counts(text: str) -> dict[str, float] | str:
     if not text:
-        return "no rater rated it"
+        return "no rater rated this item"
     counts = counts_of(text)
     if counts is not None:
         negative = [label for label, n in counts.items() if n < 0]
@@ -315,8 +315,8 @@ def _ballot_counts(text: str) -> dict[str, float] | str:
         return problem or dict(counts)
     labels, is_list = labels_of(text)
     if not is_list:
-        return "this is neither a list of ratings nor numbers by label"
-    return {label: float(n) for label, n in Counter(labels).items()} or "no rater rated it"
+        return "the cell is neither a list of ratings nor a list of numbers by label"
+    return {label: float(n) for label, n in Counter(labels).items()} or "no rater rated this item"
 
 
 def ballots(counts: dict[str, float], total: str | int | None) -> list[str] | str:
@@ -338,13 +338,13 @@ def ballots(counts: dict[str, float], total: str | int | None) -> list[str] | st
             return f"the shares add up to {sum(counts.values()):.3g}, not 1"
         counts = {label: share * n_raters for label, share in counts.items()}
         if any(abs(n - round(n)) > COUNT_TOLERANCE for n in counts.values()):
-            return f"{n_raters:g} raters can't give these shares"
+            return f"these shares aren't possible with {n_raters:g} raters"
     elif n_raters is not None and n_raters != sum(counts.values()):
         return f"the numbers add up to {sum(counts.values()):g}, not {n_raters:g}"
     if sum(counts.values()) > MAX_RATERS:
-        return f"more than {MAX_RATERS} raters of an item"
+        return f"an item has more than {MAX_RATERS} raters"
     labels = [label for label, n in counts.items() for _ in range(round(n))]
-    return labels or "no rater rated it"
+    return labels or "no rater rated this item"
 
 
 def option_names(columns: Sequence[str]) -> dict[str, str]:

@@ -283,7 +283,7 @@ def mapping_of(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMappin
             _check_column(role, name, table)
         if role in single and len(columns) > 1:
             option = role.replace("_", "-")
-            raise TaskError(f"--{option}: found {len(columns)} columns. Name one.")
+            raise TaskError(f"--{option}: found {len(columns)} columns. Pass only one.")
         values[role] = "".join(columns) if role in single else columns
     mapping = ColumnMapping().with_roles(values)
     return _with_columns_of_pattern(mapping, table) if mapping.pattern else mapping
@@ -298,7 +298,7 @@ def _with_columns_of_pattern(mapping: ColumnMapping, table: Table) -> ColumnMapp
     expression = pattern_of(pattern)
     raters = tuple(name for name in names if expression.fullmatch(name))
     if not raters:
-        raise TaskError(f"{table.path}: --pattern: no column of labels is called {pattern!r}.")
+        raise TaskError(f"{table.path}: --pattern: no column with labels matches {pattern!r}.")
     return replace(mapping, raters=raters)
 
 
@@ -327,20 +327,22 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     kinds += ["criteria"] if mapping.criteria and not mapping.rater else []
     if len(kinds) > 1:
         raise TaskError(
-            f"{where}: pass --{kinds[0]} or --{kinds[1]}, not both, because each implies "
+            f"{where}: pass --{kinds[0]} or --{kinds[1]}, not both, because each of them is for "
             "a different layout."
         )
     answers = mapping.label or mapping.set or mapping.criteria or mapping.sets or mapping.votes
     if mapping.rater and not answers:
-        raise TaskError(f"{where}: no column of labels. Pass --label (the columns are {columns}).")
+        raise TaskError(
+            f"{where}: no column with labels. Pass --label (the columns are {columns})."
+        )
     _check_beside(mapping, where)
     named = mapping.label or mapping.set or "".join(mapping.sets[:1])
     if named and not mapping.rater:
         roles = {"label": mapping.label, "set": mapping.set}
         option = f"--{next((role for role in roles if roles[role]), 'sets')}"
         raise TaskError(
-            f"{where}: {option} {named!r} goes with a row per rating. Pass --rater, the "
-            f"column that names the rater, too (the columns are {columns})."
+            f"{where}: {option} {named!r} goes with tables that have a row per rating. Also pass "
+            f"--rater, the column that names the rater (the columns are {columns})."
         )
     if mapping.rater and not mapping.id and not mapping.votes:
         raise TaskError(
@@ -348,9 +350,10 @@ def check(mapping: ColumnMapping, table: Table) -> None:
         )
     if not kinds:
         raise TaskError(
-            f"{where}: no columns of ratings were found. Pass --raters (a column per rater), "
-            "--rater and --label (a row per rating), --criteria (a column per criterion), --counts "
-            f"(a column per option) or --votes (a column of lists). The columns are {columns}."
+            f"{where}: no columns with ratings were found. Pass --raters (a column per rater), "
+            "--rater and --label (a row per rating), --criteria (a column per criterion), "
+            "--counts (a column per option) or --votes (a column of lists). The columns are "
+            f"{columns}."
         )
     _check_judges(mapping, table)
     used = [
@@ -361,7 +364,7 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     ]
     repeated = {name for name in used if used.count(name) > 1} - {*mapping.id, mapping.group}
     if repeated:
-        raise TaskError(f"{where}: column {min(repeated)!r} has two roles. Give it one.")
+        raise TaskError(f"{where}: column {min(repeated)!r} has two roles. Keep only one of them.")
 
 
 def _check_judges(mapping: ColumnMapping, table: Table) -> None:
@@ -375,8 +378,8 @@ def _check_judges(mapping: ColumnMapping, table: Table) -> None:
         if folded_name(name) not in raters:
             problem = f"{table.path}: --judges: no column and no rater is called {name!r}"
             near = nearest(name, raters.values())
-            listed = f". The nearest in {mapping.rater!r} are {near}" if near else ""
-            raise TaskError(problem + listed, "Correct the name, or leave it out.")
+            listed = f". The most similar names in {mapping.rater!r} are {near}" if near else ""
+            raise TaskError(problem + listed, "Correct the name, or remove it.")
 
 
 def _check_beside(mapping: ColumnMapping, where: str) -> None:
@@ -384,7 +387,9 @@ def _check_beside(mapping: ColumnMapping, where: str) -> None:
     if mapping.total and not (mapping.counts or mapping.votes):
         raise TaskError(f"{where}: --total goes with counts of raters. Pass --counts or --votes.")
     if mapping.rated_at and not mapping.rater:
-        raise TaskError(f"{where}: --rated-at goes with a row per rating. Pass --rater, too.")
+        raise TaskError(
+            f"{where}: --rated-at goes with tables that have a row per rating. Also pass --rater."
+        )
 
 
 def _check_column(role: str, name: str, table: Table) -> None:

@@ -107,7 +107,7 @@ def is_model(name: str) -> bool:
 
 
 def names_model(name: str) -> bool:
-    """Return whether a column's name is a model's, or begins with a product's.
+    """Return whether a column's name is a model's name, or begins with a product's name.
 
     Examples
     --------

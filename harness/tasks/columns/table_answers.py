@@ -53,26 +53,32 @@ class AnswerSettings(Options):
     scale: Scale | None = option(None, "Scale of the answers.")
     options: Lists = option((), "Labels that are options, in order.")
     positive: Lists = option((), "Options that count as positive.")
-    abstain: Lists = option((), "Labels of a rater who could not say (CANNOT_ASSESS).", rare=True)
+    abstain: Lists = option(
+        (), "Labels that mean the rater couldn't say (CANNOT_ASSESS).", rare=True
+    )
     ignore: Lists = option((), "Labels to count and leave out.", rare=True)
     rename: Repeated = option(
-        (), "A label that means an option. Repeatable.", metavar="LABEL=OPTION"
+        (), "A label, and the option that it means. Repeatable.", metavar="LABEL=OPTION"
     )
     bounds: tuple[float, float] | None = option(
-        None, "Least and greatest number of a continuous scale.", metavar="LOW,HIGH", rare=True
+        None, "Lowest and highest number of a continuous scale.", metavar="LOW,HIGH", rare=True
     )
     raters_per_item: int | None = option(
-        None, "Number of raters of every item, for shares.", flag="--n-raters", ge=1, rare=True
+        None,
+        "Number of raters per item, if columns contain shares.",
+        flag="--n-raters",
+        ge=1,
+        rare=True,
     )
     lists: CellLists | None = option(
-        None, "What a list or numbers by name in a cell are.", rare=True
+        None, "Meaning of a list, or of numbers by name, in a cell.", rare=True
     )
     separator: str | None = option(
-        None, "What divides the options of a response set in a cell, such as ';'.", rare=True
+        None, "Separator between the options of a response set in a cell, such as ';'.", rare=True
     )
     none: str | None = option(
         None,
-        "Option for a blank cell or a row of zeros, which means that none of the options applies.",
+        "Option for blank cells or rows of zeros that mean that none of the options applies.",
         metavar="KEY",
         rare=True,
     )
@@ -80,11 +86,13 @@ class AnswerSettings(Options):
         None, "Whether 3,5 in a cell is a number. Default: you're asked if it could be.", rare=True
     )
     on_duplicate: OnDuplicate = option(
-        "reject", "Whether a second rating is rejected, or the last by its time counts.", rare=True
+        "reject",
+        "What to do with a second rating: reject it, or use the last one by time.",
+        rare=True,
     )
     scales: ScaleSharing | None = option(
         None,
-        "One task for all criteria, or one for each. Default: depends on the labels.",
+        "One task for all criteria, or one for each criterion. Default: depends on the labels.",
         rare=True,
     )
 
@@ -107,7 +115,7 @@ class AnswerSettings(Options):
     @model_validator(mode="after")
     def _go_together(self) -> Self:
         if self.bounds is not None and self.scale != "continuous":
-            raise OptionError("bounds", "it goes with {scale} continuous", "Add that one")
+            raise OptionError("bounds", "it goes with {scale} continuous", "Add that option")
         return self
 
     @model_validator(mode="after")
@@ -123,8 +131,10 @@ class AnswerSettings(Options):
                 continue
             before = meanings.setdefault(label.casefold(), (name, meaning))
             if before != (name, meaning):
-                problem = f"it stands in {{{before[0]}}} too"
-                raise OptionError(name, problem, "Give it one meaning", found=label)
+                problem = f"this label is also in {{{before[0]}}}"
+                raise OptionError(
+                    name, problem, "Use the label in only one of the two", found=label
+                )
         return self
 
     def meanings(self) -> dict[str, str]:
@@ -166,7 +176,7 @@ class AnswerSettings(Options):
         for _, meaning in renamed if self.options else ():
             if meaning.casefold() not in meanings:
                 names = ", ".join(self.options)
-                raise TaskError(f"{where}: --rename: {meaning!r} is none of {names}.")
+                raise TaskError(f"{where}: --rename: {meaning!r} isn't one of {names}.")
 
     @property
     def is_whole(self) -> bool:
@@ -203,10 +213,10 @@ def check_labels(
     for place, names in named.items():
         if absent := [name for name in names if name.casefold() not in labels]:
             near = "" if scale == "text" else nearest(absent[0], labels.values())
-            listed = f". The nearest labels are {near}" if near else ""
+            listed = f". The most similar labels are {near}" if near else ""
             raise TaskError(
                 f"{where}: {place}: no answer is {short(absent[0])}{listed}",
-                "Correct the label, or leave it out.",
+                "Correct the label, or remove it.",
             )
 
 
@@ -216,10 +226,10 @@ class RatedOptions(Options):
     panel: ClassVar[str] = "Answers"
     property: str = option("", "The rated property, as a phrase for judges.")
     rater_ids: RaterIds | None = option(
-        None, "Whether a rater is a person, or a position within the item.", rare=True
+        None, "Whether a rater's name is a person, or only a position within the item.", rare=True
     )
     kind: RaterKind | None = option(
-        None, "Kind of raters, which sets eps to 0.2, 0.15 or 0.1.", rare=True
+        None, "Kind of raters, which sets eps to 0.2, 0.15 or 0.1, respectively.", rare=True
     )
 
 
@@ -380,13 +390,13 @@ class TableAnswers:
         if len(set(named)) < len(named):
             problem = "a label is named twice"
         elif CANNOT_ASSESS in named and len(named) > 1:
-            problem = f"{CANNOT_ASSESS} is next to other labels"
+            problem = f"{CANNOT_ASSESS} is given together with other labels"
         elif elicitation == "forced_choice" and len(named) > 1:
             problem = "several labels instead of one"
         elif elicitation == "response_set" and self.scale in OPEN_SCALES:
             problem = f"a {self.scale} scale has no response sets"
         elif self.scale == "text" and len(named[0]) > MAX_ANSWER_CHARS:
-            problem = f"the text has {len(named[0])} characters. At most {MAX_ANSWER_CHARS}"
+            problem = f"the text has {len(named[0])} characters. Write at most {MAX_ANSWER_CHARS}"
         return LabelReading(elicitation, "" if problem else _value(named, elicitation), problem)
 
     def read_verdict(self, text: str, elicitation: str = "") -> LabelReading:
@@ -435,7 +445,7 @@ def _positive_keys(
 ) -> tuple[str, ...]:
     if unknown := [label for label in positive if label.casefold() not in keys]:
         names = ", ".join(labels.values())
-        raise TaskError(f"{where}: --positive: {unknown[0]!r} is none of {names}.")
+        raise TaskError(f"{where}: --positive: {unknown[0]!r} isn't one of {names}.")
     return tuple(keys[label.casefold()] for label in positive)
 
 

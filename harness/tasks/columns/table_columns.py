@@ -321,7 +321,9 @@ def plain_table(records: Sequence[Row], name: str) -> Table:
 def _check_name(path: Path, line: int, raw: str, names: dict[str, str]) -> None:
     name = name_of(raw) or raw
     if name in names.values():
-        raise TaskError(f"{path}: line {line}: two columns read {name!r}. Rename one of them.")
+        raise TaskError(
+            f"{path}: line {line}: two columns are called {name!r}. Rename one of them."
+        )
     names[raw] = name
 
 
@@ -341,7 +343,10 @@ def _without_index(table: Table, notes: list[str]) -> Table:
     if numbered:
         notes.append("the column of row numbers without a name is left out")
     notes += [
-        f"a column without a name is called {name!r} (--drop {name!r} leaves it out)"
+        (
+            f"a column without a name is called {name!r} (to leave out the column, pass --drop "
+            f"{name!r})"
+        )
         for name in names
         if name not in {*numbered, *blank}
     ]

@@ -224,7 +224,7 @@ class TableReader:
                 if entry.is_rated:
                     unrated[entry.item.id] = entry
                 elif self._mapping.one_row_per_item:
-                    yield Rejected(entry.row, "", "no rater rated it")
+                    yield Rejected(entry.row, "", "no rater rated this item")
                 continue
             if isinstance(entry, TableAnswer) and not entry.is_judge and entry.item in unrated:
                 yield unrated.pop(entry.item)
@@ -343,7 +343,7 @@ class TableReader:
         item = self._id(row, answer.criterion)
         if item not in seen.rated_items or row in seen.refused:
             if mapping.rater:
-                reason = "no rater rated this item, so its verdict is not used"
+                reason = "no rater rated this item, so the verdict on it is not used"
                 yield Rejected(row, answer.column, reason)
             return
         elicitation, value, problem = self._reading(answer)

@@ -103,7 +103,7 @@ def test_datasets_are_valid_and_come_back(argilla, name, tmp_path):
         assert result.exit_code == 0, result.exception
         n_ratings += 2 * n_items * (2 if form == "paired" else 1)
         assert len(load_task(task).ratings) == n_ratings
-        assert "0 ratings.\nIn the task already: " in invoke(*command).output
+        assert "0 ratings.\nRatings that were already in the task: " in invoke(*command).output
 
 
 def test_discarded_responses_are_skips_and_drafts_are_left_out(tmp_path):
@@ -137,4 +137,4 @@ def test_damaged_records_are_refused_in_one_line(tmp_path):
     path = written(tmp_path / "x.json", content)
     error = invoke("curate", "import", path, "--into", task).exception
     assert isinstance(error, TaskError)
-    assert "these are not records of a dataset" in str(error)
+    assert "these are not records from a dataset" in str(error)

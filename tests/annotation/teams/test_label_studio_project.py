@@ -124,7 +124,7 @@ def test_projects_are_valid_and_come_back(task):
         rating = after.ratings[-1]
         assert dict(rating.provenance)["rated_at"].startswith("2026-11-20T11:")
         assert checked_value(after, rating.elicitation, rating.value) == rating.value
-        assert "0 ratings.\nIn the task already: " in invoke(*command).output
+        assert "0 ratings.\nRatings that were already in the task: " in invoke(*command).output
         assert load_task(task).content_hash == after.content_hash
 
 
@@ -203,7 +203,7 @@ def test_values_that_are_no_answers_are_named_and_left_out(tmp_path):
         one["annotations"][0]["result"] = [label_studio_result(control, value)]
     result = invoke("curate", "import", written(tmp_path / "x.json", export), "--into", task)
     assert "Left out, because they aren't answers: 2:" in result.output
-    assert "it isn't one of the task's options" in result.output
+    assert "the answer isn't one of the task's options" in result.output
     assert [r.value for r in load_task(task, unrated=True).ratings] == [("B",)]
 
 
@@ -274,7 +274,7 @@ def test_other_files_are_refused_in_one_line(tmp_path, content):
     (tmp_path / "x.json").write_bytes(content)
     result = invoke("curate", "import", tmp_path / "x.json", "--into", task)
     assert isinstance(result.exception, TaskError)
-    assert "this is not an export" in str(result.exception)
+    assert "this is not a JSON export" in str(result.exception)
 
 
 def test_ratings_of_another_task_are_refused(tmp_path):

@@ -122,7 +122,7 @@ def test_a_third_rater_is_wanted_where_two_have_rated(task, tmp_path):
     values = [row.value for row in queue]
     assert values == sorted(values, reverse=True)
     unnamed = task.model_copy(update={"rater_ids": "positional"})
-    with pytest.raises(TaskError, match="name their raters"):
+    with pytest.raises(TaskError, match="the annotator test needs ratings"):
         next_ratings(unnamed, 24, quantity="annotator-test")
 
 
@@ -180,7 +180,9 @@ def test_a_suspected_rater_is_not_offered(tmp_path):
     assert waiting["i59"] == ["r0"]
     assert not any("lazy" in raters for raters in waiting.values())
     shown = invoke("curate", "next", task, "--budget", 3, "--for", "annotator-test").output
-    assert "audit flags them: lazy (raters who always answer alike)" in " ".join(shown.split())
+    assert "audit flags these raters: lazy (raters who always answer alike)" in " ".join(
+        shown.split()
+    )
 
 
 def test_items_of_a_finding_are_queued(tmp_path):

@@ -115,7 +115,7 @@ def test_scores_of_langfuse_from_blob_storage_and_the_api_are_read(tmp_path):
     (tmp_path / "made").rename(tmp_path / "blob")
     api, output = imported(tmp_path, str(tmp_path / "api.json"))
     assert [r.value for r in api.ratings] == [r.value for r in blob.ratings]
-    assert "Export them, and pass both" in " ".join(output.split())
+    assert "Export the traces, and pass both" in " ".join(output.split())
 
 
 def test_scores_that_came_by_the_api_are_asked_about(tmp_path):
@@ -226,7 +226,7 @@ def test_replaced_feedback_of_mlflow_is_left_out(tmp_path):
     rows = [as_row(i) for i in range(N)]
     rows[0]["assessments"].append(assessment(0, "Ada", "no", valid=False))
     _, output = imported(tmp_path, str(saved(tmp_path / "t.json", rows)))
-    assert "left out feedbacks that a later one replaces: 1" in " ".join(output.split())
+    assert "left out feedbacks that were replaced later: 1" in " ".join(output.split())
 
 
 def test_a_judge_called_like_a_person_keeps_its_verdicts_apart(tmp_path):

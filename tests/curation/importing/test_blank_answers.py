@@ -60,7 +60,7 @@ def test_rows_without_a_tick_are_asked_about(tmp_path, cells):
     [question] = plan_of(ticks(tmp_path, cells), ROLES).questions()
     assert question == (
         "a rater chose none of the options 15 times: pass --none 'none of these' if that is an "
-        f"answer, or --none {CANNOT_ASSESS} if they could not say"
+        f"answer, or --none {CANNOT_ASSESS} if the rater couldn't say"
     )
 
 

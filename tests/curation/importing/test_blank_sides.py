@@ -38,7 +38,7 @@ def test_a_blank_side_is_an_empty_answer_and_a_blank_item_is_left_out_of_runs(ma
     """Both are counted; no rating of them is lost."""
     folder, done = made
     printed = " ".join(done.output.split())
-    assert "1 item has a blank text next to another one" in printed
+    assert "1 item has one blank text and one with content" in printed
     assert f"1 item without a text: q{BLANK}. A run leaves it out." in printed
     with (folder / "ratings.csv").open(encoding="utf-8", newline="") as rows:
         assert sum(1 for _ in csv.DictReader(rows)) == 3 * N

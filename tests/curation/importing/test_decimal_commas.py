@@ -68,7 +68,7 @@ def test_labels_that_join_labels_are_sets_first(tmp_path):
     """Where 1 and 2 are labels, 1,2 joins them."""
     table(tmp_path, SETS)
     asked = imported(tmp_path, "--raters", "Ann,Bo", "--yes")
-    assert "'1,2' joins other labels" in asked.stderr
+    assert "'1,2' contains other labels" in asked.stderr
     assert imported(tmp_path, "--raters", "Ann,Bo", "--separator", ",").returncode == 0
     sets = {rating.value for rating in load_task(tmp_path / "made").ratings}
     assert sets == {("1",), ("2",), ("1", "2")}

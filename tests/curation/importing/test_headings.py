@@ -23,7 +23,7 @@ def test_a_first_rating_was_taken_for_the_header(tmp_path):
     plan = plan_of(written(tmp_path / "t.csv", LONG))
     assert list(plan.table.columns) == ["column 1", "column 2", "column 3"]
     assert plan.table.n_rows == len(LONG)
-    assert any("line 1 looks like those below it" in note for note in plan.notes)
+    assert any("line 1 looks like the lines below" in note for note in plan.notes)
 
 
 def test_a_wide_table_without_a_header_keeps_its_first_item(tmp_path):

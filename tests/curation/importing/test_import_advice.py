@@ -119,10 +119,16 @@ def test_shares_of_an_unknown_number_of_raters_print_no_command_line(tmp_path, m
         (("--decimal", "comma"), "no rating has a decimal comma"),
         (("--scales", "own"), "--scales goes with several criteria"),
         (("--total", "id"), "--total goes with counts of raters"),
-        (("--ignore", "bda"), "t.csv: --ignore: no answer is 'bda'. The nearest labels are 'bad'"),
-        (("--abstain", "n/a"), "t.csv: --abstain: no answer is 'n/a'. The nearest labels are"),
-        (("--rename", "k=ok"), "t.csv: --rename: no answer is 'k'. The nearest labels are 'ok'"),
-        (("--rename", "OK=o", "--options", "a,bad"), "t.csv: --rename: 'o' is none of a, bad"),
+        (
+            ("--ignore", "bda"),
+            "t.csv: --ignore: no answer is 'bda'. The most similar labels are 'bad'",
+        ),
+        (("--abstain", "n/a"), "t.csv: --abstain: no answer is 'n/a'. The most similar labels are"),
+        (
+            ("--rename", "k=ok"),
+            "t.csv: --rename: no answer is 'k'. The most similar labels are 'ok'",
+        ),
+        (("--rename", "OK=o", "--options", "a,bad"), "t.csv: --rename: 'o' isn't one of a, bad"),
         (("--sheet", "one"), "--sheet goes with a workbook"),
     ],
 )

@@ -87,10 +87,15 @@ LIST_ALL = "if the scale has other options, list all with --options"
         (("5 - a", "6 - b", "8 - c"), [f"no rating has key 1, 2, 3, 4 or 7; {LIST_ALL}"]),
         (("2 stars", "3 stars", "4 stars"), [f"no rating has step 1; {LIST_ALL}"]),
         ("234", [f"no rating is 1; {LIST_ALL}"]),
-        ("1245", ["nobody used 3; added, as the scale is ordinal"]),
+        ("1245", ["nobody used 3, which was added because the scale is ordinal"]),
         (
             "235",
-            [f"nobody used 4; added, as the scale is ordinal. No rating is 1 either: {LIST_ALL}"],
+            [
+                (
+                    "nobody used 4, which was added because the scale is ordinal. No rating is 1 "
+                    f"either: {LIST_ALL}"
+                )
+            ],
         ),
         ("123", []),
         ("012", []),

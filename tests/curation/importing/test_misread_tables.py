@@ -112,7 +112,7 @@ def test_sides_of_a_pair_are_no_nominal_labels(tmp_path, sides, labels):
     written(tmp_path, ["prompt", *sides, "annotator", "preference"], rows)
     done = imported(tmp_path)
     if done.returncode == 2:
-        assert "may be the sides of a pair" in done.stderr
+        assert "are the sides of a pair" in done.stderr
         done = accepted(tmp_path, done)
     assert done.returncode == 0, done.stderr
     assert load_task(tmp_path / "made").scale == "pairwise"
@@ -304,7 +304,7 @@ def test_rejected_work_in_a_table_of_no_known_form_is_asked_about(tmp_path):
     written(tmp_path, ["id", "text", "worker", "answer", "status"], rows)
     asked = imported(tmp_path)
     assert asked.returncode == 2
-    assert "pass --drop status if they count" in asked.stderr
+    assert "pass --drop status if the ratings count" in asked.stderr
     assert imported(tmp_path, "--drop", "status").returncode == 0
 
 
@@ -330,7 +330,7 @@ def test_steps_stay_as_used_where_every_second_is_missing(tmp_path, labels):
     written(tmp_path, ["id", "text", "rater1", "rater2"], rows)
     done = imported(tmp_path)
     assert done.returncode == 0
-    assert "--options adds them" in done.stdout
+    assert "--options adds unused options" in done.stdout
     assert [option.key for option in load_task(tmp_path / "made").options] == list(labels)
 
 

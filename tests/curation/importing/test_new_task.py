@@ -220,7 +220,10 @@ def test_what_says_how_a_table_is_read_needs_one(tmp_path, option):
 def test_a_label_without_a_rater_is_refused(tmp_path):
     """In a table of a column per rater, that column was neither a rating nor kept."""
     path = table(tmp_path, "id,a1,a2,a3\n1,yes,no,no\n2,no,no,no\n")
-    with pytest.raises(TaskError, match=r"--label 'a3' goes with a row per rating\. Pass --rater"):
+    with pytest.raises(
+        TaskError,
+        match=r"--label 'a3' goes with tables that have a row per rating\. Also pass --rater",
+    ):
         plan_of(path, {"label": ["a3"]})
 
 
@@ -279,7 +282,7 @@ def test_rejected_rows_are_listed_with_line_and_reason(tmp_path):
         ("3", "id", "the item is not named"),
         ("4", "id", "item 'a' is also on line 2"),
         ("5", "ann1", "label 'maybe' is not an option"),
-        ("6", "", "no rater rated it"),
+        ("6", "", "no rater rated this item"),
     ]
     assert (summary.n_rejected, summary.n_items, summary.raters) == (4, 3, {"ann1": 1, "ann2": 3})
     assert [
@@ -443,7 +446,9 @@ def test_labels_that_say_nothing_are_asked_about(tmp_path):
     path = table(tmp_path, "id,a1,a2\n1,1,N/A\n2,2,?\n3,3,1\n")
     plan = plan_of(path)
     [question] = plan.questions()
-    assert question.startswith("'N/A', '?' may not be an option: pass --abstain 'N/A,?' ")
+    assert question.startswith(
+        "can't tell if raters chose 'N/A', '?' as an option: pass --abstain 'N/A,?' "
+    )
     assert (plan.answers.scale, list(plan.answers.labels)) == ("ordinal", ["1", "2", "3"])
     assert not plan_of(path, ignore=("N/A", "?")).questions()
     summary = make_task(plan_of(path, abstain=("n/a",), ignore=("?",)), tmp_path / "mine")
@@ -484,7 +489,7 @@ def test_header_that_breaks_its_line_loses_no_rater(tmp_path):
 def test_columns_that_read_the_same_are_refused(tmp_path):
     """Names that differ in what cannot be seen alone would be one column."""
     path = table(tmp_path, 'id,a1,"a1 "\n1,yes,no\n')
-    with pytest.raises(TaskError, match=r"line 2: two columns read 'a1'\. Rename one"):
+    with pytest.raises(TaskError, match=r"line 2: two columns are called 'a1'\. Rename one"):
         read_source(path)
 
 
@@ -599,8 +604,12 @@ def test_ragged_rows_are_rejected_with_their_lines(tmp_path, ending, mark):
     assert (summary.n_items, summary.n_rejected) == (3, 2)
     with (tmp_path / "mine" / "rejected.csv").open(encoding="utf-8") as file:
         assert [(row["line"], row["reason"]) for row in csv.DictReader(file)] == [
-            ("3", "found 2 cells, but the header has 3. Write the empty cells, too"),
-            ("4", f"found 4 cells, but the header has 3. Quote cells that contain {NAMED[mark]}"),
+            ("3", "found 2 cells, but the header has 3. Also write the separators of empty cells"),
+            (
+                "4",
+                "found 4 cells, but the header has 3. Put cells that contain "
+                f"{NAMED[mark]} in quotes",
+            ),
         ]
 
 

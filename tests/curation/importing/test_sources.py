@@ -236,7 +236,7 @@ def two_encodings(path):
 @pytest.mark.parametrize(
     ("name", "save", "words"),
     [
-        ("t.xlsx", formula, "cell B2: holds a formula without a stored value"),
+        ("t.xlsx", formula, "cell B2: contains a formula without a stored value"),
         ("t.xlsx", nul, "cannot be read as xlsx"),
         ("t.csv", long_line, "line 2: is longer than"),
         ("t.csv", nul, "line 2: contains the character NUL"),

@@ -70,11 +70,11 @@ def test_a_wide_table_is_read_by_keys_and_labels(tmp_path, task, ending):
         ("4", "llama", 0): ("invalid", None),
     }
     assert reasons == [
-        "3: value 'good' is not an option; written as invalid",
+        "3: value 'good' is not an option, so it was written as invalid",
         "5: item 'z' is not in the task",
         "5: item 'z' is not in the task",
         "6: the judge has rated this item before (sample 0)",
-        "7: value 'A ' is not an option; written as invalid",
+        "7: value 'A ' is not an option, so it was written as invalid",
     ]
     with path.with_name("out.rejected.csv").open() as file:
         assert [f"{r['line']}: {r['reason']}" for r in csv.DictReader(file)] == reasons
@@ -123,7 +123,7 @@ def test_values_are_read_by_the_rules_of_validation(tmp_path, task):
     with (tmp_path / "o.rejected.csv").open() as file:
         reasons = [row["reason"] for row in csv.DictReader(file)]
     assert len(reasons) == 2
-    assert "elicitation 'ranking' is none of forced_choice" in reasons[1]
+    assert "elicitation 'ranking' isn't one of forced_choice" in reasons[1]
 
 
 def sample(name: object, epoch: int = 1, **fields: object) -> dict[str, object]:
@@ -166,7 +166,7 @@ def test_scores_of_inspect_are_verdicts_of_the_scorer(tmp_path, task, ending):
         ("4", "graded", 0): ("invalid", None),
         ("b", "graded", 0): ("failed", None),
     }
-    assert reasons == ["3: value 'P' is not an option; written as invalid"]
+    assert reasons == ["3: value 'P' is not an option, so it was written as invalid"]
 
 
 def test_answers_of_the_evaluated_model_are_read_where_they_are_named(tmp_path, task):
@@ -220,7 +220,9 @@ def test_outputs_of_promptfoo_are_verdicts_of_the_provider(tmp_path, task):
         ("b", "ollama:phi", 0): ("refused", None),
         ("c", "ollama:phi", 0): ("invalid", None),
     }
-    assert reasons == ["""5: value '{"verdict": "A"}' is not an option; written as invalid"""]
+    assert reasons == [
+        """5: value '{"verdict": "A"}' is not an option, so it was written as invalid"""
+    ]
 
 
 def test_grades_of_promptfoo_are_verdicts_of_the_grader(tmp_path, task):
@@ -431,8 +433,8 @@ def test_numbers_of_a_grader_were_written_as_invalid(tmp_path, task):
     assert reward.outcomes == {"answered": 3, "invalid": 1}
     assert gpt.outcomes == {"answered": 3, "invalid": 1}
     assert [r.reason for r in summary.rejected] == [
-        "value '2' is not an option; written as invalid",
-        "value 'nan' is not an option; written as invalid",
+        "value '2' is not an option, so it was written as invalid",
+        "value 'nan' is not an option, so it was written as invalid",
     ]
     read = read_verdicts(output, ordered)
     assert read.scores == {"reward": "found"}

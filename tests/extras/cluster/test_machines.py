@@ -253,7 +253,7 @@ def test_process_without_the_limit_of_its_run_is_refused(machine, stub, database
     limited, unlimited = (machine(name, stub.url(), n=20, more=more) for name in "ab")
     ended(limited.run(database, "--max-cost", "1000"))
     output = ended(unlimited.run(database), code=2)
-    assert "share the limit of $1000, and this one has none" in output
+    assert "share the limit of $1000, but this process has none" in output
     assert stub.stats()["requests"] == 20
     assert not list(unlimited.runs.glob("*"))
 

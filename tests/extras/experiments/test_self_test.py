@@ -100,7 +100,7 @@ def test_a_task_without_verdicts_has_judges_within_reach_of_its_raters(name):
     best = design.judges[0].planted
     agreement = raters.by_chance + best.insight * (raters.certainty - raters.by_chance)
     assert agreement == pytest.approx(raters.agreement)
-    assert "there are no verdicts: judges are assumed" in design.notes
+    assert "there are no verdicts, so judges are assumed" in design.notes
 
 
 def test_a_task_without_two_choices_of_an_item_tells_no_design():
@@ -116,7 +116,9 @@ def test_design_of_a_task_that_ranks_by_response_sets_plants_them():
     source = indeterminate_source(task, judges=("strict", "lenient"))
     design = design_of(source, SelftestOptions())
     assert (design.elicitation, design.answers) == ("response_set", (("A",), ("B",), ("A", "B")))
-    assert "forced choices are not drawn; judges are ranked by response sets" in design.notes
+    assert (
+        "forced choices are not drawn, because judges are ranked by response sets" in design.notes
+    )
     drawn = design.draw((1,), n_resamples=100)
     result = validate(drawn)
     assert result.ranking_metric == "mse(srs/srs)"
@@ -184,7 +186,7 @@ def test_self_test_of_a_run_is_a_section_of_its_report(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert invoke("run", "--task", "toxicity", "--judges", "lexicon,random", "--limit", "30", "-q")
     [folder] = (tmp_path / "runs").iterdir()
-    section = "Does the analysis hold on this design?"
+    section = "Does the analysis work on this design?"
     page = folder / "report.html"
     assert section not in page.read_text(encoding="utf-8")
     words = ("lab", "selftest", "--run", folder, "--data-sets", "2", "--processes", "1")
@@ -214,7 +216,7 @@ def test_self_test_of_a_run_is_a_section_of_its_report(tmp_path, monkeypatch):
     ("words", "message"),
     [
         (("toxicity", "--run", "x"), "a run already includes its task and verdicts"),
-        (("--run", "x", "--verdicts", "v.csv"), "Leave --verdicts out"),
+        (("--run", "x", "--verdicts", "v.csv"), "Leave out --verdicts"),
         (("--run", "x"), "not a run folder"),
     ],
 )

@@ -148,7 +148,7 @@ def test_the_card_of_a_run_is_in_its_report(run):
 def test_a_run_is_checked_on_its_own_items_alone(run):
     """Exit code 2 with another task, and with a judge that it didn't ask."""
     refused = invoke("check", "random", "toxicity", "--run", run.path)
-    assert (refused.exit_code, "Leave TASK or --run out" in refused.output) == (2, True)
+    assert (refused.exit_code, "Leave out TASK or --run" in refused.output) == (2, True)
     with pytest.raises(HarnessError, match="Drop task or run"):
         harness.check("random", "toxicity", run=run)
     with pytest.raises(HarnessError, match="this run has no judge 'smollm2'"):

@@ -131,7 +131,7 @@ def test_task_that_cannot_be_attacked_is_refused(attacked, task):
         ({"id": "a", "kind": "answer", "text": "{{text}}{{text}}"}, "{{text}}"),
         ({"id": "a", "kind": "answer", "text": "{{text}}", "shots": 10**6}, "shots"),
         ({"id": "a b", "kind": "answer", "text": "{{text}}"}, "id"),
-        ({"id": "a", "kind": "control", "text": "{{text}}"}, "all are controls"),
+        ({"id": "a", "kind": "control", "text": "{{text}}"}, "all changes are controls"),
     ],
 )
 def test_fault_in_a_set_of_attacks_is_named(tmp_path, line, word):
@@ -454,7 +454,7 @@ def test_position_is_probed_from_the_command_line(pairwise, tmp_path, monkeypatc
     words += ("--samples", 2, "--task")
     done = invoke(*words, str(pairwise.folder))
     assert done.exit_code == 0, done.output
-    assert "stands first: +100" in " ".join(done.stdout.split())
+    assert "is shown first: +100" in " ".join(done.stdout.split())
     assert "the same in both orders in 0% [0%," in " ".join(done.stdout.split())
     [probe] = (tmp_path / "runs").glob("*/probe.json")
     [judge] = json.loads(probe.read_text(encoding="utf-8"))["judges"]

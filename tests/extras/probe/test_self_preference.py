@@ -81,13 +81,15 @@ def test_what_is_not_known_is_named():
         self_preferences(source, {"j": "them"}, author="author")
     with pytest.raises(RunError, match="--author"):
         self_preferences(source, {"j": "me"})
-    with pytest.raises(RunError, match=r"item 'i0' names no system in 'model'\. Add it"):
+    with pytest.raises(
+        RunError, match=r"item 'i0' has no system in the field 'model'\. Add the system's name"
+    ):
         self_preferences(source, {"j": "me"}, author="model")
     nameless = pairwise_task()
     first, *others = nameless.items
     bare = type(first)(first.id, {"a": "x", "b": "y", "s": "me"}, first.group)
     nameless = nameless.model_copy(update={"items": (bare, *others)})
-    with pytest.raises(RunError, match="item 'i0' names no system in 't'"):
+    with pytest.raises(RunError, match="item 'i0' has no system in the field 't'"):
         self_preferences(source_of(nameless, {"j": {"i0": "A"}}), {"j": "me"})
 
 

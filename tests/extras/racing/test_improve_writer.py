@@ -118,7 +118,7 @@ def test_a_written_wording_that_helps_is_found_among_hostile_ones(place, stub):
     assert result["ending"] == "improved"
     assert result["best"].startswith("far-")
     assert result["gain"]["low"] > 0.1
-    assert said.count("a reply is no candidate") == 6
+    assert said.count("a reply can't be used as a candidate") == 6
     assert "+Answer B." in result["changes"]
     judge = load_judges(place / result["path"] / "judges.yaml")[result["best"]]
     assert (judge.model, judge.base_url) == ("far", stub.url(obey="A"))

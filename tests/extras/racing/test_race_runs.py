@@ -115,7 +115,7 @@ def test_race_asks_less_and_returns_the_best(place, stub):
     assert done.exit_code == 0, done.output
     text = " ".join(done.stdout.split())
     assert "good is within 0.05 of the best of these judges on this pool, at error rate 5%." in text
-    assert "what follows from it are NA, because in a race, the answers so far decide" in text
+    assert "all results based on it are NA, because in a race, the answers so far decide" in text
     [folder] = runs_of(place)
     race = race_of(folder)
     assert (race.ending, race.judge, race.n_items) == ("within", "good", N_ITEMS)
@@ -233,7 +233,7 @@ def test_judge_that_can_never_answer_is_dropped_alone(place, stub, server, reaso
     assert (race.ending, race.judge, [*race.dropped]) == ("within", "good", ["coin"])
     text = " ".join(done.stdout.split())
     assert f"coin was dropped, so the result is about the other judges. {reason}: the " in text
-    assert "coin is dropped, and the others race on (" in done.stderr
+    assert "coin was dropped from the race, which continues without it (" in done.stderr
     assert n_asked(stub)["coin"] <= 20 <= n_asked(stub)["good"] < N_ITEMS
     failed = {v.judge for v in read_log(folder.verdicts).final.values() if v.outcome == "failed"}
     assert failed == {"coin"}
@@ -262,9 +262,9 @@ REFUSED = [
     (("--batch",), "Drop --batch or --race"),
     (("--store", "postgresql://127.0.0.1:1/none"), "Drop --store or --race"),
     (("--metric", "js_divergence(s/s)"), "hit_rate(h/h), mse(s/s), mse(srs/srs)"),
-    (("--mode", "recode"), "Leave --mode or --race out"),
-    (("--elicitation", "paired"), "Leave --elicitation out"),
-    (("--pairs", "7"), "Leave --pairs out"),
+    (("--mode", "recode"), "Leave out --mode or --race"),
+    (("--elicitation", "paired"), "Leave out --elicitation"),
+    (("--pairs", "7"), "Leave out --pairs"),
     (("--within", "1"), "--within"),
     (("--ranks-by", "response_set"), "has a rating in the form response_set"),
 ]

@@ -97,13 +97,13 @@ def test_faults_belong_to_the_branch_the_caller_names(tmp_path):
         ("item,value\na,b,c\n", "line 2: found 3 cells, but the header has 2"),
         (
             "item,value\n\n\na\n",
-            "line 4: found 1 cell, but the header has 2. Write the empty cells",
+            "line 4: found 1 cell, but the header has 2. Also write the separators",
         ),
         ("item,item\na,b\n", "line 1: column 'item' appears twice"),
         ("item,\na,b\n", "line 1: found a column without a name"),
         (
             "item;value\na;b;c\n",
-            "line 2: found 3 cells, but the header has 2. Quote cells that contain",
+            "line 2: found 3 cells, but the header has 2. Put cells that contain",
         ),
         ("id,value\na,b\n", "line 1: column 'item' is missing (found 'id', 'value')"),
         ('item,value\na,"b\n', "line 2: cannot be read as CSV"),
@@ -216,7 +216,7 @@ def test_parquet_in_an_encoding_without_bounds_is_refused(tmp_path):
     options = {"use_dictionary": False, "column_encoding": {"item": "DELTA_BYTE_ARRAY"}}
     path = write_parquet(tmp_path / "t.parquet", {"item": ["a", "ab"]}, **options)
     assert fault(path).startswith(
-        "'item' is encoded as DELTA_BYTE_ARRAY. Write it with a different"
+        "'item' is encoded as DELTA_BYTE_ARRAY. Write the file with a different"
     )
 
 
@@ -350,7 +350,7 @@ def test_parquet_that_declares_pictures_opens_none(tmp_path):
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])
 def test_other_formats_are_refused(tmp_path, name):
     """Only the three endings are tables."""
-    assert "A table ends in .csv, .jsonl or .parquet" in fault(
+    assert "The name of a table must end in .csv, .jsonl or .parquet" in fault(
         write_csv(tmp_path / name, "a,b\n1,2\n")
     )
 

@@ -127,7 +127,7 @@ def test_own_file_is_looked_for_where_the_help_says(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "mentions"),
     [
-        ("judges: {a: {model: openai/a, smaples: 3}}", ["judges.a.smaples", "no such field"]),
+        ("judges: {a: {model: openai/a, smaples: 3}}", ["judges.a.smaples", "unknown field"]),
         ("judges: {a: {model: openai/a, samples: 0}}", ["judges.a.samples", "greater than"]),
         ("judges: {a: {kind: magic, model: m}}", ["judges.a.kind", "must be built in"]),
         ("judges: {a: {kind: endpoint, model: m}}", ["judges.a", "base_url is missing"]),
@@ -148,7 +148,7 @@ def test_own_file_is_looked_for_where_the_help_says(tmp_path, monkeypatch):
         ("judges: {a: {name: b, model: m}}", ["judges.a", "no `name:`"]),
         ("judges:\n  a: {model: m}\n  a: {model: n}", ["line 3", "'a' appears twice"]),
         ("judges:\n  a: &x {model: m}\n  b: *x", ["line 2", "anchor"]),
-        ("judges: {a: {model: m}", ["line 1", "not YAML"]),
+        ("judges: {a: {model: m}", ["line 1", "not valid YAML"]),
         (f"judges: {{a: {{model: m, samples: {'9' * 5000}}}}}", ["a.samples", "as an integer"]),
         ("other: {}", ["`judges:`"]),
         ("[]", ["'key: value'"]),
@@ -240,10 +240,16 @@ def test_a_key_is_not_sent_to_an_address_of_ones_own():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["gpt", "gpt"], "'gpt' is named twice"),
-        (["gtp"], r"unknown judge 'gtp'\. Did you mean gpt\? Known are gpt, claude.*openai/gpt-4o"),
-        (["smolm2@verbalised"], r"unknown judge 'smolm2'\. Did you mean smollm2\? Known are gpt"),
-        (["absent"], r"unknown judge 'absent'\. Known are gpt"),
+        (["gpt", "gpt"], "'gpt' is listed twice"),
+        (
+            ["gtp"],
+            r"unknown judge 'gtp'\. Did you mean gpt\? The aliases are gpt, claude.*openai/gpt-4o",
+        ),
+        (
+            ["smolm2@verbalised"],
+            r"unknown judge 'smolm2'\. Did you mean smollm2\? The aliases are gpt",
+        ),
+        (["absent"], r"unknown judge 'absent'\. The aliases are gpt"),
         (["openai/\x00"], "name"),
     ],
 )

@@ -174,7 +174,7 @@ def test_outcome_is_taken_where_the_value_is_empty(tmp_path, task):
     [
         ([row("yes"), row("yes", item="z")], "line 2: item 'z' is not in the task"),
         ([row("yes", item=None)], "line 1: item '' is not in the task"),
-        ([row("yes"), row("no")], "line 2: item 'a': judge 'j' has rated it before"),
+        ([row("yes"), row("no")], "line 2: item 'a': judge 'j' has already rated this item"),
         ([row("yes", judge="")], "line 1: item 'a': 'judge' is empty"),
         ([row("yes", elicitation="guess")], "line 1: item 'a': elicitation must be one of"),
         ([row("yes", elicitation=["paired"])], "line 1: item 'a': elicitation must be one of"),
@@ -253,7 +253,7 @@ def test_own_log_of_other_options_is_invalid(tmp_path, task):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (logged()[:40], "line 2: the line has no checksum"),
+        (logged()[:40], "line 2: the line doesn't end with a checksum"),
         (logged().replace(b"yes", b"not"), "line 2: the line's checksum doesn't match"),
         (logged("z"), "line 2: item 'z' is not in the task"),
     ],
@@ -268,7 +268,7 @@ def test_log_of_a_later_version_is_refused(tmp_path, task):
     """A format that this version does not know is not guessed at."""
     path = tmp_path / "verdicts.jsonl"
     path.write_bytes(b'{"schema_version": 2}\n')
-    with pytest.raises(VerdictError, match="format 2"):
+    with pytest.raises(VerdictError, match="format is 2"):
         read_external(path, task)
 
 

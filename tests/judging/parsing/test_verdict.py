@@ -334,7 +334,7 @@ def test_line_that_is_no_verdict_is_refused_by_its_member(body, where):
 )
 def test_line_without_checksum_is_refused(line):
     """A line that does not end in its checksum is torn or foreign; its text is not repeated."""
-    with pytest.raises(VerdictError, match="no checksum") as caught:
+    with pytest.raises(VerdictError, match="doesn't end with a checksum") as caught:
         decode(line)
     assert SECRET not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -348,7 +348,7 @@ def test_header_is_checked():
         with pytest.raises(VerdictError, match="header") as caught:
             check_header(line, path)
         assert SECRET not in str(caught.value)
-    with pytest.raises(VerdictError, match="format 2"):
+    with pytest.raises(VerdictError, match="format is 2"):
         check_header(b'{"schema_version": 2}', path)
 
 

@@ -144,11 +144,11 @@ def test_judges_that_give_reasons_are_shown_those_of_the_task(tmp_path):
         reason, verdict = reply.splitlines()
         number = re.search(r"comment number (\d)", shown.content)[1]
         assert (reason, verdict) == (f"Because of i{number}.", {"1": "B"}.get(number, "A"))
-    with pytest.raises(TaskError, match=r"3 of 4 demonstrations .* with the field 'why'"):
+    with pytest.raises(TaskError, match=r"3 of the 4 demonstrations .* with the field 'why'"):
         plan_run(str(folder), ["gpt@few-shot:4"], RunOptions(**asked))
     shown = task_file.read_text()
     task_file.write_text(shown + "text: [text, why]\n")
-    with pytest.raises(TaskError, match="reasons: judges would be shown 'why'"):
+    with pytest.raises(TaskError, match="reasons: judges would see the field 'why'"):
         load_task(folder)
     task_file.write_text(shown.replace("reasons: why", "reasons: because"))
     with pytest.raises(TaskError, match="reasons: no item has a field 'because'"):
@@ -158,7 +158,9 @@ def test_judges_that_give_reasons_are_shown_those_of_the_task(tmp_path):
 def test_too_few_are_an_error_before_anything_is_asked(tmp_path):
     """The message says how many there are, and for which elicitation."""
     small = make_task_folder(tmp_path / "small", n=4, response_sets=False)
-    with pytest.raises(TaskError, match=r"'i0' has 3 of 4 demonstrations for forced_choice"):
+    with pytest.raises(
+        TaskError, match=r"'i0' has 3 of the 4 demonstrations needed for forced_choice"
+    ):
         plan_run(str(small), ["gpt@few-shot:4"], RunOptions(elicitations=("forced_choice",)))
     with pytest.raises(TaskError, match=r"'i0' has 0 of 2 demonstrations for response_set"):
         plan_run(str(small), ["gpt@few-shot:2"])
@@ -213,7 +215,7 @@ def test_a_run_keeps_its_demonstrations(task, tmp_path, item_text):
     ("change", "match"),
     [
         (lambda path: path.unlink(), "cannot be read"),
-        (lambda path: path.write_text('{"forced_choice": 1}'), "not the demonstrations of a run"),
+        (lambda path: path.write_text('{"forced_choice": 1}'), "not a run's demonstrations"),
         (
             lambda path: path.write_text(path.read_text().replace('"answer":"', '"answer":"Q')),
             "an answer is not an option",

@@ -443,7 +443,7 @@ FENCED = "{{fence}}\n{{text}}\n{{fence}}"
         (f"[user]\n{{{{criterion}}}}\n{{{{options}}}}\n{FENCED}", "must end with the item"),
         ("[system]\nRate.", r"\[user\] is missing"),
         ("", r"\[user\] is missing"),
-        (f"Rate.\n[user]\n{FENCED}", "line 1: text before the first part"),
+        (f"Rate.\n[user]\n{FENCED}", "line 1: found text before the first part"),
         (f"[user]\n{FENCED}\n[user]\n{FENCED}", r"line 5: part \[user\]"),
         (f"[users]\n{FENCED}", r"line 1: part \[users\]"),
         ("x" * 70_000, "longer than"),

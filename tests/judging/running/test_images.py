@@ -95,8 +95,8 @@ def test_a_prompt_names_the_image(folder):
 @pytest.mark.parametrize(
     ("name", "data", "error"),
     [
-        ("../secret.png", None, "leaves the task's folder"),
-        ("/etc/hostname", None, "leaves the task's folder"),
+        ("../secret.png", None, "is outside the task's folder"),
+        ("/etc/hostname", None, "is outside the task's folder"),
         ("http://127.0.0.1/x.png", None, "cannot be read"),
         ("images/absent.png", None, "cannot be read"),
         ("images/0.png", b"<svg/>", "not a PNG, JPEG, GIF or WebP image"),
@@ -119,19 +119,19 @@ def test_a_link_out_of_the_folder_is_refused(folder):
     (folder.parent / "secret.png").write_bytes(png(0))
     (folder / "images" / "0.png").unlink()
     (folder / "images" / "0.png").symlink_to(folder.parent / "secret.png")
-    with pytest.raises(TaskError, match="leaves the task's folder"):
+    with pytest.raises(TaskError, match="is outside the task's folder"):
         load_task(folder)
 
 
 def test_judges_that_read_no_images_are_skipped_with_the_reason(folder):
     """Named, they are an error; so are demonstrations, which show no images."""
     task, registry = load_task(folder), load_judges()
-    with pytest.raises(JudgeUnavailable, match="smollm2: it doesn't read images"):
+    with pytest.raises(JudgeUnavailable, match="smollm2 doesn't read images"):
         resolve(["smollm2"], task, registry)
-    with pytest.raises(JudgeError, match=r"no judge is left to run.*it doesn't read images"):
+    with pytest.raises(JudgeError, match=r"no judge is left to run.*doesn't read images"):
         resolve(None, task, registry)
     with pytest.raises(JudgeError, match="demonstrations don't support images"):
         plan(folder, ["m@few-shot:1"])
     blind = registry["gpt"].model_copy(update={"images": False})
-    with pytest.raises(JudgeUnavailable, match="gpt: it doesn't read images"):
+    with pytest.raises(JudgeUnavailable, match="gpt doesn't read images"):
         resolve(["gpt"], task, {"gpt": blind})

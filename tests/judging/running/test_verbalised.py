@@ -121,7 +121,7 @@ def test_judges_that_finish_no_sentence_are_refused(folder, tmp_path):
     with pytest.raises(JudgeUnavailable, match=r"has no sentence to finish\. Add `verbalised:`"):
         plan_run(str(other), ["stub@verbalised"], server=Server(base_url="http://127.0.0.1:9/v1"))
     server, shuffled = Server(base_url="http://127.0.0.1:9/v1"), RunOptions(shuffle_options=True)
-    with pytest.raises(JudgeError, match="is for one order of the options"):
+    with pytest.raises(JudgeError, match="needs a fixed order of the options"):
         plan_run(str(folder), ["stub@verbalised"], shuffled, server=server)
     plan = plan_run(
         str(folder),
@@ -140,7 +140,7 @@ def test_judges_that_finish_no_sentence_are_refused(folder, tmp_path):
         ("{{text}}", "it", "template must contain {{text}}, each once"),
         ("B: polite", "C: polite", "write a word for each option: A, B"),
         ("B: polite", "B: Rude", "Give each option its own word"),
-        ("B: polite", "B: 'not rude'", "found 'not rude'. Write a word of letters"),
+        ("B: polite", "B: 'not rude'", "found 'not rude'. Write a word that consists of letters"),
         ("{A: 2}", "{A: 0}", "greater than 0"),
         ("{A: 2}", "{C: 2}", "'C'"),
         ("cutoff: 0.39", "cutoff: 1", "less than 1"),

@@ -290,7 +290,8 @@ def test_a_database_of_another_program_is_not_called_a_locked_cache(tmp_path, ta
     connection.close()
     before = (tmp_path / "cache.db").read_bytes()
     with pytest.raises(
-        RunError, match=r"a different program's database. Choose a different one with --cache DIR"
+        RunError,
+        match=r"the database belongs to a different program. Choose a different one with --cache",
     ):
         ResponseCache(tmp_path, lambda line: None)
     assert (tmp_path / "cache.db").read_bytes() == before

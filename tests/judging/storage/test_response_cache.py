@@ -172,7 +172,7 @@ def test_view_in_the_place_of_the_table_is_refused(tmp_path):
         database.execute("ALTER TABLE Cache RENAME TO Real")
         database.execute("CREATE VIEW Cache AS SELECT * FROM Real")
     database.close()
-    with pytest.raises(RunError, match="a different program's database"):
+    with pytest.raises(RunError, match="the database belongs to a different program"):
         ResponseCache(tmp_path / "cache")
 
 

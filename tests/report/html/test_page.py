@@ -177,7 +177,7 @@ def test_provenance_tells_how_long_asking_took(elements, folder):
     """The run's seconds of asking are in its manifest and on its page."""
     assert folder.manifest.asking_s > 0
     texts = [text.strip() for text in elements.texts]
-    assert texts[texts.index("time for calls") + 1] == duration(folder.manifest.asking_s)
+    assert texts[texts.index("time spent on calls") + 1] == duration(folder.manifest.asking_s)
 
 
 def test_prompts_stand_in_full(elements, folder):

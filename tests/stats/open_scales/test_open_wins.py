@@ -111,7 +111,7 @@ def test_several_replies_count_alike():
 
 def test_without_names_of_raters_it_is_refused():
     """Positions within an item are no people."""
-    with pytest.raises(TaskError, match="compares judges with people, and rater_ids is positional"):
+    with pytest.raises(TaskError, match="compares judges with people, but rater_ids is positional"):
         validate(source_of_numbers(np.random.default_rng(0), rater_ids="positional"))
 
 
