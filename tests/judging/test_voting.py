@@ -151,7 +151,7 @@ def test_a_plus_joins_aliases_and_asks_each_once(task):
     plus = new_judge(name="a+b", model="openai/a+b")
     assert resolve(["a+b"], task, {"a+b": plus}).specs == [plus]
     panel = new_judge(name="p", kind="ensemble", members=("gpt", "claude"))
-    with pytest.raises(JudgeError, match="is an ensemble. Set the strategy on its members"):
+    with pytest.raises(JudgeError, match="Set the strategy on its members"):
         look_up("p@cot", registry | {"p": panel})
     with pytest.raises(JudgeError, match="or is an ensemble"):
         resolve(["p+gpt"], task, registry | {"p": panel})
@@ -256,7 +256,7 @@ def test_a_dry_run_prices_an_ensemble_at_nothing(task, judges_file):
 def test_a_manifest_without_a_member_of_an_ensemble_is_refused(asked_run):
     """One line says so, where a file of others names judges that the run has not."""
     asked_run.update(judges=asked_run.manifest.judges[1:])
-    with pytest.raises(RunError, match=r"panel has a member that is not a judge of this run"):
+    with pytest.raises(RunError, match=r"panel has a member that isn't one of this run's judges"):
         source_of(asked_run)
 
 

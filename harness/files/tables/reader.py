@@ -248,7 +248,7 @@ def ragged(n_cells: int, n_columns: int, separator: str) -> str:
     cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
     many = n_cells > n_columns
     remedy = (
-        f"Put cells that contain {SEPARATORS.get(separator, 'a space')} in quotes"
+        f"Put cells with {SEPARATORS.get(separator, 'a space')} in quotes"
         if many
         else "Also write the separators of empty cells"
     )

@@ -605,11 +605,7 @@ def test_ragged_rows_are_rejected_with_their_lines(tmp_path, ending, mark):
     with (tmp_path / "mine" / "rejected.csv").open(encoding="utf-8") as file:
         assert [(row["line"], row["reason"]) for row in csv.DictReader(file)] == [
             ("3", "found 2 cells, but the header has 3. Also write the separators of empty cells"),
-            (
-                "4",
-                "found 4 cells, but the header has 3. Put cells that contain "
-                f"{NAMED[mark]} in quotes",
-            ),
+            ("4", f"found 4 cells, but the header has 3. Put cells with {NAMED[mark]} in quotes"),
         ]
 
 

@@ -103,7 +103,7 @@ def test_faults_belong_to_the_branch_the_caller_names(tmp_path):
         ("item,\na,b\n", "line 1: found a column without a name"),
         (
             "item;value\na;b;c\n",
-            "line 2: found 3 cells, but the header has 2. Put cells that contain",
+            "line 2: found 3 cells, but the header has 2. Put cells with",
         ),
         ("id,value\na,b\n", "line 1: column 'item' is missing (found 'id', 'value')"),
         ('item,value\na,"b\n', "line 2: cannot be read as CSV"),

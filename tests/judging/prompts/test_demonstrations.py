@@ -162,7 +162,9 @@ def test_too_few_are_an_error_before_anything_is_asked(tmp_path):
         TaskError, match=r"'i0' has 3 of the 4 demonstrations needed for forced_choice"
     ):
         plan_run(str(small), ["gpt@few-shot:4"], RunOptions(elicitations=("forced_choice",)))
-    with pytest.raises(TaskError, match=r"'i0' has 0 of 2 demonstrations for response_set"):
+    with pytest.raises(
+        TaskError, match=r"'i0' has 0 of the 2 demonstrations needed for response_set"
+    ):
         plan_run(str(small), ["gpt@few-shot:2"])
 
 

@@ -60,7 +60,7 @@ def test_judges_yaml_has_a_field_for_the_strategy(tmp_path):
     assert [judges[name].strategy for name in "ab"] == ["cot", "cot"]
     assert [judges[name].params["max_tokens"] for name in "ab"] == [COT_MAX_TOKENS, 99]
     path.write_text(f"judges:\n  a: {entry.replace('cot', 'guess')}\n")
-    with pytest.raises(JudgeError, match=r"judges\.a\.strategy: unknown strategy. Use one of"):
+    with pytest.raises(JudgeError, match=r"judges\.a\.strategy: no such strategy. Use one of"):
         load_judges(path)
 
 
