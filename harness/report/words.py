@@ -90,7 +90,7 @@ REASONS: dict[Reason, str] = {  # reasons why a value, an interval or a section 
     "too_few_groups": "too few groups",
     "too_few_criteria": "too few criteria",
     "too_few_raters": "too few raters per item",
-    "too_few_answered": "too few items were answered",
+    "too_few_answered": "too few answers",
     "too_few_choices": "too few raters gave single choices",
     "too_few_labels": "too few labels of either kind",
     "no_shared_errors": "too few errors to tell a copy from a good judge",

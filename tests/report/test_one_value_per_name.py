@@ -332,7 +332,7 @@ def test_a_judge_that_answered_too_little_has_no_number_to_pass_a_gate():
     assert {e.reason for e in v.judge("once").metrics.values()} >= {"too_few_answered"}
     assert {e.value for e in v.judge("once").metrics.values()} == {None}
     [gate] = check_requirements(v, ["once: hit_rate(h/h)>0"])
-    assert (gate.passed, gate.reason) == (False, "too few items were answered")
+    assert (gate.passed, gate.reason) == (False, "too few answers")
 
 
 @pytest.mark.parametrize("metric", [None, "hit_rate(h/h)"])

@@ -230,7 +230,7 @@ def test_usual_metrics_are_named_with_the_regret_of_their_choice():
     cell = validation.choosing.regret["hit_rate(h/h)"]["decision_consistency"]
     assert cell.selected == ("strict",)
     assert cell.value > 0
-    assert f"picked strict, with regret {cell.value:.3f} [" in line
+    assert f"picked strict, with a regret of {cell.value:.3f} [" in line
     assert "in consistency on 106 items." in line
     assert validation.decision.leader == "lenient"
 
@@ -381,7 +381,7 @@ def test_rows_of_one_human_and_baselines_stand_on_the_same_scale():
 def test_judge_that_is_not_ranked_is_na():
     """Its value on the items that it answered is not comparable: only the page has it, as that."""
     validation = validate(indeterminate_source(indeterminate_task()))
-    assert re.search(r"^- +strict +NA \(too few answered\)", render(validation), re.MULTILINE)
+    assert re.search(r"^- +strict +NA \(too few answers\)", render(validation), re.MULTILINE)
     own = validation.judge("strict").own
     _, own_items = page(validation).split("Each judge on the items that it answered</h4>")
     assert f"{own.value:.3f}" in own_items
