@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from support.processes import invoke, start_harness
-from support.source_trees import tree_of
+from support.source_trees import trees_with
 
 import harness
 from harness.cli import COMMANDS
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(harness.__file__).resolve().parent
 SCRIPTS = {".js", ".jinja", ".yaml", ".yml", ".html"}
+NAMED = r"\bharness[ \"'](?!import )"  # in a file with commands; an import is none
 IN_TEXT = re.compile(r"(?<![\w-])harness [a-z{][^`\n]*")
 PLACEHOLDER = re.compile(r"(?<= )(?:[A-Z]{3,}|'\$[A-Z]+')(?= |$|{)")
 EXECUTED: list[str] = []  # commands that the running test has started
@@ -51,9 +52,10 @@ class CommandText(NamedTuple):
 def command_texts() -> tuple[CommandText, ...]:
     """Return all commands in texts of the package, docstrings aside."""
     texts: dict[CommandText, None] = {}
+    in_python = trees_with("|".join([NAMED, *_functions()]))
     for path in sorted(PACKAGE.rglob("*")):
-        if path.suffix == ".py" and "_bundled" not in path.parts:
-            texts |= dict.fromkeys(_in_python(tree_of(path)))
+        if path in in_python and "_bundled" not in path.parts:
+            texts |= dict.fromkeys(_in_python(in_python[path]))
         elif path.suffix in SCRIPTS:
             text = re.sub(r"{{.*?}}", "{}", path.read_text(encoding="utf-8"))
             texts |= dict.fromkeys(CommandText(path.name, command) for command in _in_text(text))
@@ -125,21 +127,23 @@ def _name(call: ast.Call) -> str:
 @cache
 def _functions() -> frozenset[str]:
     """Return the names of functions that return a command: of words, or by another of them."""
-    functions = [
-        node
-        for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.FunctionDef) and getattr(node.returns, "id", "") == "str"
-    ]
-    of_words = {f.name for f in functions if any(map(_is_command, ast.walk(f)))}
+    of_words = {f.name for f in _of_texts('"harness"') if any(map(_is_command, ast.walk(f)))}
     by_another = {
         f.name
-        for f in functions
+        for f in _of_texts("|".join(of_words))
         for node in ast.walk(f)
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Call)
         if _name(node.value) in of_words
     }
     return frozenset(of_words | by_another)
+
+
+def _of_texts(pattern: str) -> Iterator[ast.FunctionDef]:
+    """Yield the functions that return a text, in files that match a regular expression."""
+    for tree in trees_with(pattern).values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and getattr(node.returns, "id", "") == "str":
+                yield node
 
 
 def situation(*texts: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import yaml
@@ -14,6 +15,12 @@ ENDORSED = {"yes": ["A"], "no": []}  # the first option is the one asked about
 YES_NO = [{"key": "yes", "label": "Yes"}, {"key": "no", "label": "No"}]
 
 
+@cache
+def tasks_of(folder: Path) -> dict[str, dict]:
+    """Return the tasks of a reply corpus by name, each with fields of a task.yaml."""
+    return yaml.safe_load((folder / "tasks.yaml").read_text("utf-8"))
+
+
 def shape_rows(folder: Path) -> list[dict]:
     """Return the replies of a folder's shapes.yaml as rows of a reply corpus.
 
@@ -22,7 +29,7 @@ def shape_rows(folder: Path) -> list[dict]:
     if not (path := folder / "shapes.yaml").exists():
         return []
     shapes = yaml.safe_load(path.read_text("utf-8"))
-    tasks = yaml.safe_load((folder / "tasks.yaml").read_text("utf-8"))
+    tasks = tasks_of(folder)
     return [
         row
         for shape, group in shapes.items()

@@ -44,7 +44,7 @@ from typing import NamedTuple
 
 import pytest
 import yaml
-from support.reply_shapes import shape_rows
+from support.reply_shapes import shape_rows, tasks_of
 
 from harness.judging.parsing.grammar import GRAMMAR_VERSION, REASONS
 from harness.judging.parsing.reply_reader import ReplyReader
@@ -125,7 +125,7 @@ def rows_of(folder: Path) -> list[dict]:
 @cache
 def reader_of(folder: Path, task: str, strategy: str, item: str) -> ReplyReader:
     """Return the reader of replies to a task of a folder, asked in some way about a text."""
-    tasks = yaml.safe_load((folder / "tasks.yaml").read_text("utf-8"))
+    tasks = tasks_of(folder)
     fields = tasks[task or next(iter(tasks))]
     assert NO_OPTION.isdisjoint(option["key"] for option in fields.get("options", ()))
     return ReplyReader(task_of(fields, item), named(strategy))
