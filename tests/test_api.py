@@ -82,6 +82,7 @@ def test_import_is_light():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize(
     "name", ["", ".api.asked_runs", ".api.revalidations", ".api.validations", ".api.table_tasks"]
 )

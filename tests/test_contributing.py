@@ -15,6 +15,8 @@ import pytest
 from support.doc_pages import blocks
 from support.task_folders import make_task_folder
 
+pytestmark = pytest.mark.docs
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 FORMS = "FORMS: dict[Form, Aggregation] = {\n"
 ENTRY = """

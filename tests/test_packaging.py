@@ -125,6 +125,7 @@ def test_wheel_brings_prompts_and_datasets_inside_the_package(unpacked):
     assert (unpacked / "harness/report/html/templates/page.html.jinja").is_file()
 
 
+@pytest.mark.slow
 def test_wheel_runs_outside_a_checkout(unpacked, tmp_path):
     """`harness run --task toxicity` finds everything it needs in the wheel."""
     code = (

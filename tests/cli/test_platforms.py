@@ -30,6 +30,7 @@ def run_without(modules, *words, cwd):
     )
 
 
+@pytest.mark.slow
 def test_a_command_without_locks_is_refused_in_one_line(tmp_path):
     """As on Windows; commands that need none of it work there."""
     listed = run_without(POSIX, "judges", cwd=tmp_path)

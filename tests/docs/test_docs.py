@@ -92,6 +92,7 @@ def test_every_page_is_in_the_site():
     assert sorted(listed) == sorted(pages)
 
 
+@pytest.mark.docs
 def test_reference_is_fresh(tmp_path):
     """The generated pages are those that the code generates now."""
     command = [sys.executable, "-W", "error", str(DOCS / "generate.py"), str(tmp_path)]

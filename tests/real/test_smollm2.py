@@ -63,6 +63,7 @@ def running():
         runner.run(judge.aclose())
 
 
+@pytest.mark.slow
 def test_smollm2_answers_and_costs_nothing(running):
     """A reply has a text, counted tokens, a cost of zero and the model's own name."""
     judge, runner = running

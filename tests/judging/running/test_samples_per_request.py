@@ -122,6 +122,7 @@ def test_turns_of_a_pair_are_never_shared(asked, stub):
     assert len(log.final) == 3 * N_ITEMS
 
 
+@pytest.mark.slow
 def test_samples_are_shared_through_litellm_too(asked, stub):
     """OpenAI's own models are asked for ten at once unless told otherwise."""
     own = new_judge(name="gpt", model="openai/gpt-5.4-mini")
