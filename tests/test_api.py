@@ -344,7 +344,7 @@ def test_repr_of_a_run_with_many_judges_was_as_long_as_their_names(tmp_path):
             {"raters": ["ann"]},
             "Pass mapping['text'] = ['text', 'bob', 'cy'], or",
         ),
-        ({"people": "ann"}, "mapping has no key 'people'. Known are name, property, id,"),
+        ({"people": "ann"}, "mapping has no key 'people'. Use one of name, property, id,"),
     ],
 )
 def test_errors_of_rows_name_keys_of_the_mapping_and_no_flags(mapping, message):

@@ -265,3 +265,5 @@ def test_a_misspelt_argument_is_named_with_the_one_that_was_meant():
         match=r"limt=3: harness.run has no option with this name. Did you mean .*limit",
     ):
         harness.run("toxicity", limt=3)
+    with pytest.raises(HarnessError, match="pass it as a key of mapping"):
+        harness.run([], property="how polite it is")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
-from harness.errors import HarnessError, OptionError, TaskError
+from harness.errors import HarnessError, OptionError, TaskError, use_one_of
 from harness.files.regular_files import write_file
 from harness.loading import edge
 from harness.options.declaration import options_of, read_options
@@ -176,8 +176,8 @@ def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[
             raise HarnessError(NO_MAPPING)
         return (task if isinstance(task, Task) else load_task_folder(task)), []
     if unknown := sorted(map(str, {*(mapping or {})} - TableMapping.__annotations__.keys())):
-        known = ", ".join(TableMapping.__annotations__)
-        raise HarnessError(f"mapping has no key {unknown[0]!r}", f"Known are {known}")
+        advice = use_one_of(unknown[0], TableMapping.__annotations__, none="")
+        raise HarnessError(f"mapping has no key {unknown[0]!r}", advice)
     records = list(_records(task))
     try:
         return _import_rows(records, mapping or {})

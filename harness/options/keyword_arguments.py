@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from harness.errors import HarnessError, OptionError
+from harness.errors import HarnessError, OptionError, did_you_mean, in_sentences
 from harness.options.concerns import Choices, Handling, RunOptions, RunPlace, Server, Subject
 from harness.options.declaration import DeclaredOption, Options, options_of
 
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 SHARED = (RunOptions, Server, RunPlace, Choices, Subject, Handling)  # flags that errors name
+
+TABLE = "If it describes a table of ratings, pass it as a key of mapping"
 
 
 def keywords(
@@ -47,8 +48,9 @@ def keywords(
         def check_names(values: Mapping[str, object]) -> None:
             for name in values:
                 if name not in signature.parameters and name not in taken:
-                    near = get_close_matches(name, taken, n=1)
-                    advice = f"Did you mean {{{near[0]}}}?" if near else ""
+                    near = did_you_mean(name, taken)
+                    table = TABLE if "mapping" in signature.parameters else ""
+                    advice = in_sentences(near, table)
                     problem = f"harness.{function.__name__} has no option with this name"
                     raise OptionError(name, problem, advice, found=values[name])
 
