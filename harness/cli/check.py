@@ -79,6 +79,7 @@ def check(
     """
     from harness.cli.run import print_costs
     from harness.extras.probe.judge_check import plans_in_run, plans_of_judge
+    from harness.report.check_card import NAMES
     from harness.runs.run_folder import default_out, find_run
     from harness.tasks import load_task
 
@@ -92,7 +93,8 @@ def check(
         folder = find_run(place.out, items.of_run)
         plans, out = plans_in_run(folder, judge, items, limit, server), folder.path
     if output.dry_run:
-        print_costs(*plans.values(), as_json=output.as_json)
+        names = [NAMES[part] for part in plans]
+        print_costs(*plans.values(), as_json=output.as_json, parts=names, head="change")
         return
     _print_card(_checked(plans, out / "checks", limit, place, quiet=output.quiet), folder, output)
 

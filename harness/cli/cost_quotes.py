@@ -34,6 +34,23 @@ def quote_rows(quotes: Sequence[JudgeQuote]) -> list[Mapping[str, object]]:
     return [*rows, _row("total", "", sum(q.calls for q in quotes), "", *_total(quotes))]
 
 
+def part_rows(
+    named: Sequence[tuple[str, Sequence[JudgeQuote]]], head: str
+) -> list[Mapping[str, object]]:
+    """Return a row per part and judge, with the part's name and items, and one total."""
+    every = [quote for _, quotes in named for quote in quotes]
+    names = [name for name, quotes in named for _ in quotes]
+    n_items = [max(quote.n_items.values(), default=0) for quote in every]
+    firsts = [
+        *zip(names, (quote.judge for quote in every), n_items, strict=True),
+        ("total", "", ""),
+    ]
+    return [
+        {head: name, "judge": judge, "items": n} | {k: v for k, v in row.items() if k != "judge"}
+        for (name, judge, n), row in zip(firsts, quote_rows(every), strict=True)
+    ]
+
+
 def _row(
     judge: str,
     samples: object,
@@ -76,7 +93,8 @@ def quote_notes(plans: Sequence[Plan], quotes: Sequence[JudgeQuote]) -> Iterator
     """Yield notes on the costs: assumptions, replies per item, and the cost limit."""
     names = list(dict.fromkeys(quote.judge for quote in quotes))
     by_reason: dict[tuple[int, str], list[str]] = {}
-    for plan in plans[:1]:
+    are_equal = len({tuple(job.samples for job in plan.jobs) for plan in plans}) == 1
+    for plan in plans[:are_equal]:
         for job in plan.jobs:
             spec, n = job.judge.spec, job.samples
             key = (n, why_samples(spec, plan.config.samples))

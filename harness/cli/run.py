@@ -165,8 +165,19 @@ def cost_text(cost_usd: float, assumed_usd: float, unknown: Sequence[str]) -> st
     return f"cost: {cost}"
 
 
-def print_costs(*plans: Plan, as_json: bool) -> None:
-    """Print calls, replies and cost per judge, task by task, with their assumptions.
+def print_costs(*plans: Plan, as_json: bool, parts: Sequence[str] = (), head: str = "task") -> None:
+    """Print calls, replies and cost per judge, in one table for all plans, with their assumptions.
+
+    Parameters
+    ----------
+    plans : Plan
+        What would be run.
+    as_json : bool
+        Whether to print JSON.
+    parts : sequence of str, optional
+        Names of several plans; by default their tasks.
+    head : str, optional
+        What these names are.
 
     Raises
     ------
@@ -174,7 +185,8 @@ def print_costs(*plans: Plan, as_json: bool) -> None:
         If a plan's cost limit can't be enforced.
     """
     from harness.app.plan import check_limits, estimate_costs, missing_property, overshoots
-    from harness.cli.cost_quotes import quote_notes, quote_rows
+    from harness.cli.cost_quotes import part_rows, quote_notes, quote_rows
+    from harness.report.text_table import paragraph
     from harness.runs.asked_items import blank_lines
 
     for plan in plans:
@@ -183,16 +195,20 @@ def print_costs(*plans: Plan, as_json: bool) -> None:
     if as_json:
         echo_json([asdict(quote) for of_plan in quotes for quote in of_plan])
         return
-    for plan, of_plan in zip(plans, quotes, strict=True):
+    for plan in plans:
         for line in blank_lines(plan.task, plan.config):
             echo(line)
-        show(quote_rows(of_plan))
-        counts = of_plan[0].n_items if of_plan else {}
+    if len(plans) == 1:
+        show(quote_rows(quotes[0]))
+        counts = quotes[0][0].n_items if quotes[0] else {}
         echo("items: " + ", ".join(f"{name} {n}" for name, n in counts.items()))
+    else:
+        names = parts or [plan.task.name for plan in plans]
+        show(part_rows([*zip(names, quotes, strict=True)], head))
     for line in quote_notes(plans, [quote for of_plan in quotes for quote in of_plan]):
-        echo(line)
-    for overshoot in (overshoot for plan in plans for overshoot in overshoots(plan)):
-        echo(str(overshoot))
+        echo(paragraph(line))
     for plan in plans:
+        for overshoot in overshoots(plan):
+            echo(str(overshoot))
         if problem := missing_property(plan.task, (job.judge.spec for job in plan.jobs)):
             echo(f"note: {problem}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,15 +67,28 @@ def validate(
         validation = validate_verdicts(subject.task, subject.verdicts, validating, choices)
     else:
         raise typer.BadParameter("pass a run folder, or a task with --task")
-    print_validation(validation, ending)
+    is_plain = not choices.explicit() and not validating.model_fields_set
+    place = _report_command(subject) if is_plain and not ending.quiet else ""
+    print_validation(validation, ending, place)
     raise typer.Exit(options.exit_code_of(validation, ending.fail_unless))
 
 
-def print_validation(validation: Validation, printing: Printing) -> None:
-    """Print the result as text or JSON."""
+def _report_command(subject: ValidateSubject) -> str:
+    """Return a line with the command that writes the page of a verdict file; "" without one."""
+    if subject.task is None or subject.verdicts is None:
+        return ""
+    words = ["harness", "report", "--task", subject.task, "--verdicts", str(subject.verdicts)]
+    return f"Report: `{shlex.join(words)}`"
+
+
+def print_validation(validation: Validation, printing: Printing, place: str = "") -> None:
+    """Print the result as text or JSON, and below the text how to see its items."""
     from harness.analysis.serialize import indented
 
     if printing.as_json:
         echo_json(indented(validation.to_json()))
-    else:
-        echo_validation(validation, details=printing.details and not printing.quiet)
+        return
+    details = printing.details and not printing.quiet
+    echo_validation(validation, details=details, n_lines_below=bool(place))
+    if place:
+        echo(place)

@@ -106,9 +106,9 @@ def _columns(
 
 def rubric_table(v: Validation, rubric: RubricResult, *, intervals: bool = True) -> TitledRows:
     """Return a table of each judge's kappa by criterion and level, best first."""
-    share = "all criteria are met"
+    met_at = "if all criteria are met"
     if rubric.threshold < 1.0:
-        share = f"the criteria met have at least {rubric.threshold:.0%} of the weight"
+        met_at = f"at {rubric.threshold:.0%} of the weight of its criteria"
     judges = [judge.name for judge in v.ranked_judges]
     rows = []
     for row in rubric.rows:
@@ -120,7 +120,7 @@ def rubric_table(v: Validation, rubric: RubricResult, *, intervals: bool = True)
         cells = [estimate(k, 2) if intervals else number(k.value, 2) for k in kappas]
         name = row.name if row.level == "criterion" else RUBRIC_LEVELS[row.level]
         rows.append([name, weight, str(row.n), met, *cells])
-    title = f"Kappa with most raters, by criterion. An item is met if {share}."
+    title = f"Kappa with most raters. An item is met {met_at}."
     return title, ["criterion", "weight", "rated", "met", *judges], rows
 
 

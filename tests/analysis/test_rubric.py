@@ -90,9 +90,9 @@ def test_criteria_and_levels_stand_beside_each_other():
     assert (rows["right"].n, rows["micro"].n, rows["item"].n) == (4, 12, 4)
     assert rows["item"].met == 3 / 4
     text = render(validation)
-    assert "at least 50% of the weight" in text.replace("\n", " ")
+    assert "met at 50% of the weight of its criteria" in text.replace("\n", " ")
     assert "one verdict per item" in text
-    assert "Kappa with most raters, by criterion" in page(validation)
+    assert "Kappa with most raters. An item is met" in page(validation)
 
 
 def test_each_criterion_is_asked_as_a_unit_of_its_own_with_its_description():

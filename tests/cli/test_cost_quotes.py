@@ -89,6 +89,19 @@ def test_dry_run_says_why_a_judge_gets_so_many_replies(place, stub):
     assert "2 replies per item from far, own, smollm2, set by --samples." in shown
 
 
+def test_costs_of_several_tasks_are_one_table_with_one_total(place, stub):
+    """There was a table for each task, none of which named it."""
+    command = list(words(place, far=local(stub)))
+    command[2] = "toxicity,coherence"
+    lines = invoke(*command, "--dry-run").stdout.splitlines()
+    rows = [
+        line.split() for line in lines if line.startswith(("toxicity ", "coherence ", "total "))
+    ]
+    assert [row[:2] for row in rows[:2]] == [["toxicity", "far"], ["coherence", "far"]]
+    assert int(rows[2][1]) == sum(int(row[4]) for row in rows[:2])
+    assert len(rows) == 3
+
+
 @pytest.mark.parametrize("n_per_request", [1, 3])
 def test_least_limit_that_is_printed_sends_a_call_and_less_sends_none(place, stub, n_per_request):
     """It's printed without a limit, and with one that is too small."""

@@ -154,13 +154,20 @@ def write_verdicts(name, judges):
     return name
 
 
-@situation("_summarize: harness validate --task {} --verdicts {}")
+@situation(
+    "_summarize: harness validate --task {} --verdicts {}",
+    "validate: _report_command()",
+    "_report_command: harness report --task {} --verdicts {}",
+)
 def test_verdicts_that_were_imported_are_validated(place):
-    """Those of another tool, in its own form."""
+    """Those of another tool, in its own form; the page to which the result points is written."""
     write_verdicts("of one.csv", ["far"])
     made = invoke("curate", "verdicts", "of one.csv", "--task", "./a task")
     [command] = printed(made.stdout)
-    run_command(command, codes=ENDS)
+    shown = run_command(command, codes=ENDS).stdout
+    run_command(next(c for c in commands_in(shown) if c.startswith("harness report")))
+    [page] = Path().glob("*-report.html")
+    assert page.stat().st_size
 
 
 @situation("_read_log: harness validate {}")

@@ -128,7 +128,8 @@ class LexiconJudge(EmbeddedJudge):
         if task is not None and task.lexicon is None:
             raise JudgeUnavailable(
                 f"{spec.name}: task {task.name!r} does not say what sentiment means",
-                "Add `lexicon:` to its task.yaml",
+                "Add `lexicon: {positive: OPTION, negative: OPTION}` to its task.yaml, with the "
+                "options that stand for positive and negative texts",
             )
 
     async def ask(self, request: Request) -> Reply:

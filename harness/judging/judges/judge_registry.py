@@ -219,6 +219,12 @@ def address_of(
     return named.pop() if len(named) == 1 else (None, None)
 
 
+def _sentence(task: Task) -> str:
+    """Return an example of a sentence to finish."""
+    words = ", ".join(f"{option.key}: WORD" for option in task.options)
+    return f"{{template: '{{{{text}}}} This text is', words: {{{words}}}}}"
+
+
 def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SERVER) -> JudgeSpec:
     """Return the judge for an alias, a kind from a plug-in, or a model string; see `resolve`.
 
@@ -440,7 +446,8 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
     if asking.completes_text and task is not None and task.verbalised is None:
         raise JudgeUnavailable(
             f"{spec.name}: task {task.name!r} has no sentence to finish",
-            "Add `verbalised:` with template and words to its task.yaml",
+            "Add `verbalised:` to its task.yaml, with a template that ends before a word, and that "
+            f"word for each option, such as `verbalised: {_sentence(task)}`",
         )
 
 

@@ -168,6 +168,8 @@ def test_python_returns_the_card_that_is_printed(place):
 def test_the_cost_is_shown_before_anything_is_asked(place):
     done = invoke("check", "random", "./task", "--dry-run", "--out", "runs")
     assert done.exit_code == 0, done.output
+    assert done.stdout.count("change") == 1  # one table for all parts
+    assert "set by --samples" not in done.stdout  # the check sets them
     assert not (place / "runs").exists()
 
 
