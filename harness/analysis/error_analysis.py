@@ -10,7 +10,8 @@ import numpy as np
 from harness.analysis.option_scale import drawn_modes
 from harness.analysis.rater_agreement import agreement_sums
 from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
-from harness.stats.data.arrays import remembered, row_shares
+from harness.stats.data.arrays import how_many, remembered, row_shares, sum_in_order
+from harness.stats.data.kinds import Kinds
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import NO_POSITIVE
 from harness.stats.inference.engine import Engine
@@ -196,7 +197,7 @@ def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
 
     The second value is the agreement among the raters, by coefficient, on the same resamples.
     """
-    ensemble = _ensemble(p, p.judges)  # computed before the cells, which are large
+    ensemble = _ensemble(p, p.judges)
     human = with_abstention(p.human)
     counted = {table.name: _count(p, human, table) for table in p.judges}
     estimates, human_agreement = _estimates(p, {name: c.sums for name, c in counted.items()})
@@ -218,8 +219,20 @@ def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
     return errors, human_agreement
 
 
+class _Cells(NamedTuple):
+    """Cells, (R, A, B), of the R kinds of items that raters and a judge answered alike."""
+
+    kinds: Kinds
+    cells: FloatArray
+
+    def total(self) -> FloatArray:
+        """Return (A, B): the sum over all items."""
+        rows = self.kinds.rows(self.cells.reshape(len(self.cells), -1))
+        return sum_in_order(rows).reshape(self.cells.shape[1:])
+
+
 class _Counted(NamedTuple):
-    """Counts for one judge, without the cells of its items."""
+    """Counts for one judge."""
 
     sums: dict[str, ItemSums]
     confusion: Confusion
@@ -228,17 +241,21 @@ class _Counted(NamedTuple):
 
 def _count(p: Prepared, human: FloatArray, table: RatingTable) -> _Counted:
     outcomes = with_outcomes(table)
-    cells = outcome_cells(human, outcomes)
-    excluded = _excluded(human, outcomes, cells)
+    kinds = Kinds.of(human, outcomes)
+    answers, judge = human[kinds.first], outcomes[kinds.first]
+    cells = _Cells(kinds, outcome_cells(answers, judge))
+    excluded = _excluded(answers, judge, cells)
     return _Counted(
-        _sums(p, cells, excluded), _confusion(p, cells, excluded), _commonest_error(p, cells)
+        _sums(p, cells, excluded),
+        _confusion(p, cells, excluded),
+        _commonest_error(p, cells, answers),
     )
 
 
-def _excluded(human: FloatArray, judge: FloatArray, cells: FloatArray) -> tuple[Exclusion, ...]:
+def _excluded(human: FloatArray, judge: FloatArray, of: _Cells) -> tuple[Exclusion, ...]:
     """Count items without an answer or abstention from both sides, each under one reason."""
     n_answers = human.shape[1]
-    left = ~cells[:, :, :n_answers].any(axis=(1, 2))
+    left, times = ~of.cells[:, :, :n_answers].any(axis=(1, 2)), of.kinds.times
     reasons: list[tuple[ExclusionReason, BoolArray]] = [
         ("human_no_ratings", np.asarray(~human.any(axis=1), dtype=np.bool_)),
         ("judge_not_asked", np.asarray(~judge.any(axis=1), dtype=np.bool_)),
@@ -247,37 +264,36 @@ def _excluded(human: FloatArray, judge: FloatArray, cells: FloatArray) -> tuple[
     reasons += [(JUDGE_MISSING[name], no_verdict[:, i]) for i, name in enumerate(NO_VERDICT)]
     exclusions = []
     for reason, items in reasons:
-        n = int((left & items).sum())
+        n = how_many(left & items, times)
         left &= ~items
         exclusions += [Exclusion(reason, n)] if n else []
     return tuple(exclusions)
 
 
-def _confusion(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) -> Confusion:
+def _confusion(p: Prepared, of: _Cells, excluded: tuple[Exclusion, ...]) -> Confusion:
     options = (*p.task.space.options, CANNOT_ASSESS)
-    n = int(cells.any(axis=(1, 2)).sum())
+    n = int(of.kinds.times @ of.cells.any(axis=(1, 2)))
     return Confusion(
         human=options,
         judge=(*options, *NO_VERDICT),
-        cells=tuple(map(tuple, cells.sum(axis=0).tolist())),
+        cells=tuple(map(tuple, of.total().tolist())),
         n_items=n,
-        n_excluded=len(cells) - n,
+        n_excluded=len(of.kinds.of_item) - n,
         excluded=tuple(row for row in excluded if row.reason in NO_CELL),
     )
 
 
-def _commonest_error(p: Prepared, cells: FloatArray) -> CommonestError | None:
+def _commonest_error(p: Prepared, of: _Cells, answers: FloatArray) -> CommonestError | None:
     """Return the error that a judge makes on most items, with an example item."""
     options = (*p.task.space.options, CANNOT_ASSESS)
     n_answers = len(options)
-    wrong = cells[:, :, :n_answers] * (1.0 - np.eye(n_answers))
-    totals = wrong.sum(axis=0)
+    totals = of.total()[:, :n_answers] * (1.0 - np.eye(n_answers))
     if not totals.any():
         return None
     human, judge = np.unravel_index(int(totals.argmax()), totals.shape)
-    agreed = row_shares(with_abstention(p.human))[:, human]
-    i = int(np.argmax(wrong[:, human, judge] * (1.0 + np.nan_to_num(agreed))))
-    item = p.source.items[i]
+    agreed = row_shares(answers)[:, human]
+    agreement = of.cells[:, human, judge] * (1.0 + np.nan_to_num(agreed))
+    item = p.source.items[of.kinds.first[agreement == agreement.max()].min()]
     return CommonestError(
         human=options[human],
         judge=options[judge],
@@ -318,9 +334,9 @@ def _estimates(
     return estimates, raters
 
 
-def _sums(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) -> dict[str, ItemSums]:
+def _sums(p: Prepared, of: _Cells, excluded: tuple[Exclusion, ...]) -> dict[str, ItemSums]:
     options, positive = p.task.space.options, p.task.positive
-    answered = cells[:, :, : len(options) + 1]
+    answered = of.cells[:, :, : len(options) + 1]
     sums = mode_sums(
         answered.reshape(len(answered), -1),
         options,
@@ -328,6 +344,7 @@ def _sums(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) -> di
         recode_to=_recode_to(p),
         weights=p.task.weights,
         excluded=excluded,
+        kinds=of.kinds,
     )
     if positive:
         mask = np.array([option in positive for option in options], dtype=np.bool_)

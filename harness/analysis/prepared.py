@@ -237,6 +237,8 @@ def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resamp
 def on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> RatingTable:
     """Drop a judge's response sets and choices on items on which it is not compared."""
     kept = {name: items.items_of(table.name)[:, None] for name, items in common.items()}
+    if all(rows.all() for rows in kept.values()):
+        return table
     return replace(
         table,
         forced_choice=table.forced_choice * kept.get("forced_choice", True),

@@ -171,10 +171,13 @@ def usable_replies(
 class _TableBuilder:
     """Builder that adds ratings to the arrays of a `RatingTable`."""
 
-    def __init__(self, space: OptionSpace, items: Sequence[Item]) -> None:
+    def __init__(
+        self, space: OptionSpace, items: Sequence[Item], names: tuple[str, ...] = ()
+    ) -> None:
         n, n_options, n_sets = len(items), len(space.options), len(space.sets)
         self.space = space
-        self.items = tuple(item.id for item in items)
+        ids = tuple(item.id for item in items)
+        self.items = names if names == ids else ids  # shared by the tables of many judges
         self.forced_choice: NDArray[np.int64] | NDArray[np.float64]
         self.forced_choice = np.zeros((n, n_options), dtype=np.int64)
         self.response_set: NDArray[np.int64] | NDArray[np.float64]
@@ -262,7 +265,7 @@ def human_table(task: Task, items: Sequence[Item], rater: str | None = None) -> 
         pair.
     """
     columns = task.rating_columns
-    builder = _TableBuilder(task.space, items)
+    builder = _TableBuilder(task.space, items, columns.items)
     rows = columns.rows_of(builder.items)
     if rater is not None:
         rows[columns.rater != columns.raters.index(rater)] = -1
@@ -409,8 +412,8 @@ def judge_table(
     VerdictError
         If a verdict is not an option or response set of the task.
     """
-    builder = _TableBuilder(task.space, items)
     columns = columns_of(verdicts)
+    builder = _TableBuilder(task.space, items, columns.items)
     elicitations = {kind.elicitation for kind in columns.kinds}
     row_of = places(columns.items, builder.items)[columns.item]
     soft = {kind.elicitation for kind in columns.kinds if kind.is_soft and kind.value is not None}

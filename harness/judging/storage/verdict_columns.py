@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
 from collections.abc import Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
@@ -26,19 +25,19 @@ if TYPE_CHECKING:
     from harness.tasks.item import Elicitation
 
 READ_AT_ONCE = 1000  # verdicts reread at once
-_PACKED = struct.Struct("<IqIqdddqqq")
+_PACKED = struct.Struct("<IiIqdddiii")
 _ROW = np.dtype(
     [
         ("item", "<u4"),
-        ("sample", "<i8"),
+        ("sample", "<i4"),
         ("kind", "<u4"),
         ("offset", "<i8"),
         ("cost_usd", "<f8"),
         ("latency_s", "<f8"),
         ("received_at", "<f8"),
-        ("prompt_tokens", "<i8"),
-        ("completion_tokens", "<i8"),
-        ("cached_tokens", "<i8"),
+        ("prompt_tokens", "<i4"),
+        ("completion_tokens", "<i4"),
+        ("cached_tokens", "<i4"),
     ]
 )
 
@@ -144,7 +143,7 @@ class VerdictColumns:
         self.item: NDArray[np.uint32] = rows["item"]
         self.kinds = tuple(kinds[k] for k in used.tolist())
         self.kind: NDArray[np.int32] = place.astype(np.int32)[rows["kind"]]
-        self.sample: NDArray[np.int64] = rows["sample"]
+        self.sample: NDArray[np.int32] = rows["sample"]
         self.cost_usd = rows["cost_usd"]
         self.latency_s = rows["latency_s"]
         self.received_at = rows["received_at"]
@@ -319,7 +318,7 @@ def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
         If it can't be read or has a different version.
     """
     packer, n_damaged = _RowPacker(items), 0
-    packed: defaultdict[str, bytearray] = defaultdict(bytearray)  # rows by judge
+    packed = bytearray()  # rows of all judges: growing one after the other leaves gaps in memory
     try:
         with reader(path) as file:
             lines = bounded_lines(file)
@@ -329,7 +328,7 @@ def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
             for line in lines:
                 try:
                     verdict = decode(line)
-                    packed[verdict.judge] += packer.packed(verdict, offset)
+                    packed += packer.packed(verdict, offset)
                 except (VerdictError, struct.error):
                     n_damaged += 1
                 offset += len(line)
@@ -338,11 +337,22 @@ def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
         raise VerdictError(f"{where}: cannot be read ({error.strerror}).") from None
     names, kinds = tuple(packer.items), packer.named_kinds()
     by_judge = {}
-    for judge, of_judge in packed.items():
-        rows = _final(path, np.frombuffer(of_judge, _ROW), kinds)
+    for judge, of_judge in _split(np.frombuffer(packed, _ROW), kinds):
+        rows = _final(path, of_judge, kinds)
         columns = VerdictColumns(rows, names, kinds)
         by_judge[judge] = LoggedVerdicts(path, rows["offset"], columns)
     return CountedLog(by_judge, n_damaged)
+
+
+def _split(
+    rows: NDArray[np.void], kinds: Sequence[VerdictKind]
+) -> Iterator[tuple[str, NDArray[np.void]]]:
+    """Yield each judge and its rows, in order of first occurrence."""
+    judges = tuple(dict.fromkeys(kind.judge for kind in kinds))
+    of_kind = np.array([judges.index(kind.judge) for kind in kinds], dtype=np.int32)
+    of_row = of_kind[rows["kind"]]
+    for number, judge in enumerate(judges):
+        yield judge, rows[of_row == number]
 
 
 def _final(path: Path, rows: NDArray[np.void], kinds: Sequence[VerdictKind]) -> NDArray[np.void]:

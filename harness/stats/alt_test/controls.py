@@ -10,8 +10,8 @@ import numpy as np
 
 from harness.stats.alt_test.outcome import AltTest, AnnotatorSummary, average
 from harness.stats.alt_test.panel import Coded, numbers
-from harness.stats.alt_test.procedure import annotator_test, annotator_tests
-from harness.stats.alt_test.scoring import item_numbers, pairs, similarities
+from harness.stats.alt_test.procedure import annotator_test, tests_of_each
+from harness.stats.alt_test.scoring import item_numbers, pairs_by_block, similarities
 from harness.stats.inference.estimate import Estimate
 from harness.stats.inference.estimate_sums import bootstrap
 from harness.stats.inference.metric import mean
@@ -152,11 +152,13 @@ def _random(
     n_draws: int,
     rng: np.random.Generator,
 ) -> RandomControl:
-    drawn = rng.integers(max(len(values), 1), size=(n_draws, len(panel.items)))
     labels = tuple(dict.fromkeys((*panel.labels, *values)))
     place = np.array([labels.index(value) for value in values], dtype=np.int64)
-    judges = {str(b): Coded(labels, place[row]) for b, row in enumerate(drawn if values else ())}
-    tests = annotator_tests(panel, judges, design)
+    judges = (
+        (str(b), Coded(labels, place[rng.integers(len(values), size=len(panel.items))]))
+        for b in range(n_draws if values else 0)
+    )
+    tests = tests_of_each(panel, judges, design)
     defined = [test for test in tests.values() if test.passes is not None]
     return RandomControl(
         winning_rate=average(test.winning_rate.value for test in defined),
@@ -177,16 +179,17 @@ def _agreement(
 ) -> dict[str, tuple[FloatArray, Callable[[FloatArray], FloatArray]]]:
     """Return each item's contribution to the metrics of rater agreement, and their values."""
     n = len(panel.items)
-    row, other = pairs(panel)
-    values = similarities(design.score, panel.labels, panel.code[row], panel.code[other])
-    if design.score in ("neg_rmse", "rank_neg_rmse"):
-        name, values = "mean_absolute_difference", -values
-    else:
-        name = "pairwise_agreement" if design.score == "accuracy" else "pairwise_similarity"
-    item = panel.of_item[row]
-    sums = [np.bincount(item, values, n), np.bincount(item, minlength=n)]
+    is_distance = design.score in ("neg_rmse", "rank_neg_rmse")
+    sums = np.zeros((n, 2))
+    for row, other in pairs_by_block(panel):
+        values = similarities(design.score, panel.labels, panel.code[row], panel.code[other])
+        item = panel.of_item[row]
+        first = item.min(initial=n)
+        added = [np.bincount(item - first, w) for w in (-values if is_distance else values, None)]
+        sums[first : first + len(added[1])] = np.stack(added, axis=-1)
+    name = "pairwise_agreement" if design.score == "accuracy" else "pairwise_similarity"
     agreement: dict[str, tuple[FloatArray, Callable[[FloatArray], FloatArray]]] = {}
-    agreement[name] = (np.stack(sums, axis=-1).astype(np.float64), mean)
+    agreement["mean_absolute_difference" if is_distance else name] = (sums, mean)
     if design.score == "accuracy":
         counts = np.zeros((n, len(panel.labels)))
         np.add.at(counts, (panel.of_item, panel.code), 1.0)

@@ -89,10 +89,18 @@ def annotator_tests(
     Parameters and errors are those of `annotator_test`, with a mapping of judge to verdicts;
     `adjust_jointly` adjusts over all judges.
     """
+    return tests_of_each(panel, judges.items(), design)
+
+
+def tests_of_each(
+    panel: Panel,
+    judges: Iterable[tuple[str, Mapping[str, Hashable] | Coded]],
+    design: AltTestDesign,
+) -> dict[str, AltTest]:
+    """Run `annotator_tests` with only one judge's verdicts in memory at a time."""
     scored = ScoredPanel.of(panel, design)
     return {
-        name: _tested(scored, scored.against(scored.coded(verdicts)))
-        for name, verdicts in judges.items()
+        name: _tested(scored, scored.against(scored.coded(verdicts))) for name, verdicts in judges
     }
 
 

@@ -17,6 +17,7 @@ from harness.stats.data.arrays import (
     FloatArray,
     IntArray,
     blocks,
+    in_blocks,
     median,
     ratio,
 )
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.margin_tests import Moments
     from harness.stats.alt_test.panel import Panel
     from harness.stats.alt_test.scoring import Aligner
-    from harness.stats.data.arrays import IntArray
+    from harness.stats.data.arrays import IntArray, Summands
 
 Test: TypeAlias = Literal["t", "wilcoxon", ""]
 
@@ -224,11 +225,15 @@ class ScoredPanel:
     def _weights(self, rows: BoolArray) -> FloatArray | None:
         if self.design.weighting == "none":
             return None
-        rater, shares = self.panel.of_rater[rows], _class_shares(self.others)[rows]
+        rater, shares = self.panel.of_rater[rows], _class_shares(self.others, rows)
         by_class = np.zeros((len(self.panel.raters), shares.shape[1]))
-        np.add.at(by_class, rater, shares)
-        n = by_class.sum(axis=1, keepdims=True)
-        return np.asarray((shares * np.nan_to_num(ratio(n, by_class))[rater]).sum(axis=1))
+        for at in blocks(len(rater)):
+            np.add.at(by_class, rater[at], shares[at])
+        inverse = np.nan_to_num(ratio(by_class.sum(axis=1, keepdims=True), by_class))
+        weights = np.empty(len(rater))
+        for at in blocks(len(rater)):
+            weights[at] = (shares[at] * inverse[rater[at]]).sum(axis=1)
+        return weights
 
 
 def _outcome(lead: FloatArray, tolerance: float) -> IntArray:
@@ -263,17 +268,25 @@ def _reference(panel: Panel, design: AltTestDesign) -> Coded | None:
     return None if design.gold is None else panel.coded(design.gold, "gold")
 
 
-def _class_shares(others: OtherRatings) -> FloatArray:
-    """Split each rating's item over the labels that are its gold label: (R, K), rows sum to 1."""
+def _class_shares(others: OtherRatings, rows: BoolArray) -> Summands:
+    """Split the items of some of R ratings over the labels that are their gold labels.
+
+    Rows, one per selected rating, have K numbers that sum to 1.
+    """
     panel, n_labels = others.panel, len(others.labels)
+    of_item, code = panel.of_item[rows], panel.code[rows]
     if others.reference is not None:
-        return np.eye(n_labels)[others.reference.code[panel.of_item]]
+        return in_blocks(np.eye(n_labels).__getitem__, others.reference.code[of_item])
     counts = np.zeros((len(panel.items), n_labels))
     np.add.at(counts, (panel.of_item, panel.code), 1.0)
-    left = counts[panel.of_item]
-    left[np.arange(len(left)), panel.code] -= 1.0
-    modes = left == left.max(axis=1, keepdims=True, initial=0.0)
-    return np.asarray(modes / modes.sum(axis=1, keepdims=True))
+
+    def shares(of_item: IntArray, code: IntArray) -> FloatArray:
+        left = counts[of_item]
+        left[np.arange(len(left)), code] -= 1.0
+        modes = left == left.max(axis=1, keepdims=True, initial=0.0)
+        return np.asarray(modes / modes.sum(axis=1, keepdims=True))
+
+    return in_blocks(shares, of_item, code)
 
 
 def weight_of(sums: FloatArray) -> FloatArray:

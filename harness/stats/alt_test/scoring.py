@@ -11,7 +11,7 @@ from harness.stats.alt_test.panel import numbers
 from harness.stats.data.arrays import blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from harness.stats.alt_test.panel import Coded, Panel
     from harness.stats.data.arrays import FloatArray, IntArray
@@ -358,11 +358,24 @@ def _similar(pairing: Pairing, others: OtherRatings) -> FloatArray:
 
 def pairs(panel: Panel) -> tuple[IntArray, IntArray]:
     """Return the indices of every two ratings of one item, in both orders."""
+    return _pairs_within(panel.ratings_per_item)
+
+
+def pairs_by_block(panel: Panel) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield `pairs` for blocks of items, because those of all items would take much memory."""
     m = panel.ratings_per_item
     first = np.cumsum(m) - m
-    per_row = m[panel.of_item]
-    row = np.repeat(np.arange(len(panel.code)), per_row)
+    for at in blocks(len(m)):
+        row, other = _pairs_within(m[at])
+        yield row + first[at.start], other + first[at.start]
+
+
+def _pairs_within(m: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the indices of every two ratings of one item, given (n,) numbers of ratings."""
+    of_item, first = np.repeat(np.arange(len(m)), m), np.cumsum(m) - m
+    per_row = m[of_item]
+    row = np.repeat(np.arange(len(of_item)), per_row)
     other = np.arange(len(row))
-    other += np.repeat(first[panel.of_item] - (np.cumsum(per_row) - per_row), per_row)
+    other += np.repeat(first[of_item] - (np.cumsum(per_row) - per_row), per_row)
     is_other = row != other
     return row[is_other], other[is_other]

@@ -148,6 +148,22 @@ class Rows:
 Summands: TypeAlias = FloatArray | Rows
 
 
+def sum_in_order(rows: Summands) -> FloatArray:
+    """Return (d,): the sum of (n, d) rows, each added to those before it, by blocks."""
+    sums = np.zeros((1, rows.shape[1]))
+    for at in blocks(len(rows)):
+        sums = np.concatenate([sums, rows[at]]).sum(axis=0, keepdims=True)
+    return np.asarray(sums[0], dtype=np.float64)
+
+
+def any_by_row(rows: Summands) -> BoolArray:
+    """Return (n,): whether each of (n, d) rows has a number that isn't 0."""
+    if not isinstance(rows, Rows):
+        return np.asarray(reduced(np.logical_or, rows), dtype=np.bool_)
+    filled = [reduced(np.logical_or, rows[at]) for at in blocks(len(rows))]
+    return np.concatenate([np.empty(0, dtype=np.bool_), *filled])
+
+
 def in_blocks(make_rows: Callable[..., FloatArray], *per_item: NDArray[Scalar]) -> Summands:
     """Compute (n, d) rows from arrays of n items, by blocks of `BLOCK`; lazily if over `MANY`.
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.stats.data.arrays import IN_ORDER, Counts, IntArray, distinct, frozen
+from harness.stats.data.arrays import IN_ORDER, Counts, IntArray, distinct, frozen, in_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from harness.stats.data.arrays import FloatArray, Summands
 
 
 TABLE = 1 << 16  # codes below this, or 4 per item, are counted, larger ones sorted
@@ -78,6 +80,10 @@ class Kinds:
     def times(self) -> IntArray:
         """Number of items of each kind: (R,)."""
         return np.bincount(self.of_item, minlength=len(self.first))
+
+    def rows(self, of_kinds: FloatArray) -> Summands:
+        """Return each item's row, (n, d), from the rows of the kinds, (R, d); see `in_blocks`."""
+        return in_blocks(of_kinds.__getitem__, self.of_item)
 
     def __repr__(self) -> str:
         return f"Kinds({len(self.first)} of {len(self.of_item)} items)"

@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.forms import Cut, check_tau, reaches
+from harness.stats.data.kinds import Kinds
 from harness.stats.data.rating_table import Distributions, check_rows
 from harness.stats.indeterminacy.sensitivity import Flips
 from harness.stats.indeterminacy.translation import sensitivity_family
@@ -147,8 +148,11 @@ def free_bounds(
 def _free_jobs(
     low: FloatArray, high: FloatArray, judge: FloatArray, n_ratings: FloatArray
 ) -> list[ItemSums]:
+    missing, nothing = _missing(low, judge), _nothing(low, judge)
+    kinds = Kinds.of(low, high, judge)
+    low, high, judge = (side[kinds.first] for side in (low, high, judge))
     weight = both_rated(low, judge)
-    used = np.asarray(weight[:, 0] > 0, dtype=np.bool_)
+    used = np.asarray(weight[:, 0] > 0, dtype=np.bool_)[kinds.of_item]
     alike = 1.0 - np.abs(np.hstack([low, high]) - judge)
     per_item = {
         "decision_consistency low": alike.min(axis=1),
@@ -158,11 +162,11 @@ def _free_jobs(
     }
     return [
         ItemSums(
-            contributions=weighted(values, weight),
+            contributions=kinds.rows(weighted(values, weight)),
             metrics=(Metric(name=name, value=mean, reason=no_items),),
             used=used,
-            nothing=_nothing(low, judge),
-            excluded=_missing(low, judge),
+            nothing=nothing,
+            excluded=missing,
             n_ratings=n_ratings,
         )
         for name, values in per_item.items()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from harness.stats.data.arrays import how_many, reduced
+from harness.stats.data.arrays import any_by_row, how_many
 from harness.stats.inference.bootstrap import ResampledUnit  # noqa: TC001 -- as above
 from harness.stats.inference.interval_methods import (
     Sampled,
@@ -331,7 +331,7 @@ class ItemSums:
         """Whether each item enters: (n,)."""
         if self.used is not None:
             return self.used
-        return reduced(np.logical_or, np.asarray(self.contributions))
+        return any_by_row(self.contributions)
 
     def only(self, rows: BoolArray) -> ItemSums:
         """Keep some items, (n,) bool."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from harness.stats.data.arrays import how_many, median
+from harness.stats.data.arrays import Rows, blocks, how_many, median
 from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, ItemSums, make_interval, share_undefined
@@ -241,11 +241,14 @@ def bootstrap(
     return estimate_sums({"": sums}, resampling=resampling)[""]["value"]
 
 
-def _check_contributions(contributions: Summands) -> FloatArray:
-    array = np.asarray(contributions, dtype=np.float64)
-    if array.ndim != 2 or not np.isfinite(array).all():  # noqa: PLR2004 -- a matrix has two axes
-        raise ValueError(f"contributions has shape {array.shape}; wanted finite numbers, (n, d)")
-    return array
+def _check_contributions(contributions: Summands) -> Summands:
+    rows = contributions
+    if not isinstance(rows, Rows):
+        rows = np.asarray(rows, dtype=np.float64)
+    is_matrix = len(rows.shape) == 2  # noqa: PLR2004 -- a matrix has two axes
+    if not is_matrix or not all(np.isfinite(rows[at]).all() for at in blocks(len(rows))):
+        raise ValueError(f"contributions has shape {rows.shape}; wanted finite numbers, (n, d)")
+    return rows
 
 
 def average_over_criteria(

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import FloatArray, frozen
+from harness.stats.data.arrays import FloatArray, frozen, total
+from harness.stats.data.kinds import Kinds
 from harness.stats.data.labels import label_counts
 from harness.stats.data.rating_table import NO_POSITIVE
 from harness.stats.inference.estimate import (
@@ -163,13 +164,17 @@ def ensemble_agreement(
     for option in positives:
         if option not in names:
             raise ValueError(f"option {option!r} is not one of {', '.join(map(repr, names))}")
-    counts = label_counts(table, len(names))
-    cells = pair_cells(table, [names.index(option) for option in positives])
-    compared = cells if positives else np.zeros_like(cells)
+    if human is not None:
+        _check_human(human, table, len(names))
+    kinds = Kinds.of(table) if human is None else Kinds.of(table, human)
+    votes_of_kinds = table[kinds.first]
+    counts = label_counts(votes_of_kinds, len(names))
+    cells = pair_cells(votes_of_kinds, [names.index(option) for option in positives])
+    compared = kinds.rows(cells if positives else np.zeros_like(cells))
     batches = {
-        "fleiss": ItemSums(contributions=fleiss(counts), metrics=_FLEISS),
+        "fleiss": ItemSums(contributions=kinds.rows(fleiss(counts)), metrics=_FLEISS),
         "alpha": ItemSums(
-            contributions=nominal_coincidences(counts),
+            contributions=kinds.rows(nominal_coincidences(counts)),
             metrics=(find_metric(_ALPHA, HUMAN_AGREEMENT),),
             nothing="too_few_raters" if counts.any() else "no_items",
         ),
@@ -180,18 +185,17 @@ def ensemble_agreement(
         ),
     }
     if human is not None:
-        _check_human(human, table, len(names))
-        errors = ItemSums(
-            contributions=error_pairs(table, human), metrics=(effective_votes_of(len(judges)),)
+        errors = kinds.rows(error_pairs(votes_of_kinds, human[kinds.first]))
+        batches["votes"] = ItemSums(
+            contributions=errors, metrics=(effective_votes_of(len(judges)),)
         )
-        batches["votes"] = errors
     estimates = estimate_sums(batches, resampling=resampling)
     if human is not None:
-        totals = np.asarray(errors.contributions, dtype=np.float64).sum(axis=0)
+        totals = total(errors)
         estimates["votes"] = {
             name: enough_errors(estimate, totals) for name, estimate in estimates["votes"].items()
         }
-    undefined = np.isnan(_phis(compared.sum(axis=0)))
+    undefined = np.isnan(_phis(total(compared)))
     return Ensemble(
         agreement={
             name: estimate for by_name in estimates.values() for name, estimate in by_name.items()

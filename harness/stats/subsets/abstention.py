@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, remembered
+from harness.stats.data.kinds import Kinds
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, NO_POSITIVE, OUTCOMES
 from harness.stats.inference.estimate import ItemSums, exclusions
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from harness.stats.data.arrays import BoolArray
+    from harness.stats.data.arrays import BoolArray, IntArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.estimate import Exclusion
     from harness.stats.reasons import Reason
@@ -91,13 +92,14 @@ def mode_sums(
     recode_to: str | None,
     weights: ArrayLike | None = None,
     excluded: tuple[Exclusion, ...] = (),
+    kinds: Kinds | None = None,
 ) -> dict[str, ItemSums]:
     """Return the estimates of each mode, all from one array of contributions.
 
     Parameters
     ----------
     cells : (n, (K + 1)^2) array
-        Cells of each item from `outcome_cells`, raveled.
+        Cells of each item, or kind of items, from `outcome_cells`, raveled.
     options : K names
         Options without the abstention.
     positive : sequence of str
@@ -109,6 +111,8 @@ def mode_sums(
         classes.
     excluded : tuple of Exclusion
         Reasons that items don't enter in any mode.
+    kinds : Kinds, optional
+        The kinds, if the cells are theirs.
 
     Returns
     -------
@@ -121,9 +125,11 @@ def mode_sums(
         If an option is unknown, or a shape doesn't fit.
     """
     names, width = tuple(options), (len(options) + 1) ** 2
-    sums = np.asarray(cells, dtype=np.float64)
-    if sums.ndim != 2 or sums.shape[1] != width:  # noqa: PLR2004 -- a matrix has two axes
-        raise ValueError(f"cells has shape {sums.shape}; wanted (n, {width}) for {names} and none")
+    table = np.asarray(cells, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != width:  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"cells has shape {table.shape}; wanted (n, {width}) for {names} and none")
+    kinds = kinds or Kinds.single(len(table))
+    sums = kinds.rows(table)
     for name in (*positive, *(() if recode_to is None else (recode_to,))):
         if name not in names:
             raise ValueError(f"option {name!r} is not one of {', '.join(map(repr, names))}")
@@ -137,9 +143,9 @@ def mode_sums(
         "exclude": ItemSums(
             contributions=sums,
             metrics=tuple(reading(metric, kept) for metric in answered),
-            used=np.asarray(excluding(sums).any(axis=1), dtype=np.bool_),
-            excluded=(*excluded, *_abstainers(sums)),
-            nothing="all_abstained" if sums.any() else "no_items",
+            used=np.asarray(excluding(table).any(axis=1), dtype=np.bool_)[kinds.of_item],
+            excluded=(*excluded, *_abstainers(table, kinds.times)),
+            nothing="all_abstained" if table.any() else "no_items",
         ),
     }
     if recode_to is not None:
@@ -172,15 +178,15 @@ def weighted_metrics(weights: FloatArray | None) -> tuple[Metric, ...]:
     return kappa, replace(reading(alpha, both_directions), reason=kappa.reason)
 
 
-def _abstainers(cells: FloatArray) -> tuple[Exclusion, ...]:
+def _abstainers(cells: FloatArray, times: IntArray) -> tuple[Exclusion, ...]:
     table = square(cells)
     kept = table[..., :-1, :-1].any(axis=(-2, -1))
     human, judge = table[..., -1, :].any(axis=-1), table[..., :, -1].any(axis=-1)
     return exclusions(
         [
-            ("both_abstained", (human & judge & ~kept).sum()),
-            ("human_abstained", (human & ~judge & ~kept).sum()),
-            ("judge_abstained", (judge & ~human & ~kept).sum()),
+            ("both_abstained", int(times @ (human & judge & ~kept))),
+            ("human_abstained", int(times @ (human & ~judge & ~kept))),
+            ("judge_abstained", int(times @ (judge & ~human & ~kept))),
         ]
     )
 

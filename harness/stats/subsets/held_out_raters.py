@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import ratio, reduced, row_shares
+from harness.stats.data.arrays import in_blocks, ratio, reduced, row_shares
 from harness.stats.data.kinds import Kinds
 from harness.stats.inference.estimate import (
     EMPTY,
@@ -141,7 +141,7 @@ def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, of_item: IntAr
     n_unanswered = int((inside & ~answered)[of_item].sum())
     contributions = _contributions(h, judge, np.where(answered[:, None], left_out, 0.0))
     return ItemSums(
-        contributions=contributions[of_item],
+        contributions=in_blocks(contributions.__getitem__, of_item),
         metrics=_METRICS,
         used=(inside & answered)[of_item],
         inside=inside[of_item],
