@@ -57,7 +57,7 @@ GROUNDS = re.compile(
     re.IGNORECASE,
 )
 NAMES_ON = re.compile(
-    r"(?:'s)?\s+(?!(?:instead|then|now|if|unless)\b)\w|\s*,\s+(?:on\s+the\s+other\s+hand|however|by\s+contrast|in\s+contrast|meanwhile)\b"
+    r"(?:'s)?\s+(?!(?:instead|then|now|if|unless|the|an?)\b)\w|\s*,\s+(?:on\s+the\s+other\s+hand|however|by\s+contrast|in\s+contrast|meanwhile)\b"
 )
 
 

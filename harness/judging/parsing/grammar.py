@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 13  # raised whenever the reading of a reply in the tests' corpora changes
+GRAMMAR_VERSION = 14  # raised whenever the reading of a reply in the tests' corpora changes
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
@@ -152,7 +152,7 @@ FLAG = re.compile(
 MIN_STEM = 5  # letters that a property shares with its label: "toxicity", "toxic"
 STEM = re.compile(r"(?:ed|es|s)\Z")  # "passed" is "pass"
 DENYING = re.compile(  # what "no" would affirm: "Unsupported: no"
-    r"\d|\b(?:step|answer|not|no|non|without|lacks?|errors?|wrong|false|problems?|issues?|violat\w*|fail\w*|contradict\w*"
+    r"\d|\b(?:step|not|no|non|without|lacks?|errors?|wrong|false|problems?|issues?|violat\w*|fail\w*|contradict\w*"
     r"|hallucinat\w*|fabricat\w*|(?:un|i[nmr]|[dm]is)\w{4,})\b",
     re.IGNORECASE,
 )
@@ -395,13 +395,18 @@ def _on_scale(body: str, names: OptionNames) -> str:
         return body
     body = body if names.rivals else with_digits(body)
     body = _total_of(names.most).sub("Score: ", body)
-    if len(QUALITY.findall(body)) == 1 and not OVERALL.search(body):
-        body = QUALITY.sub("Score: ", body)
+    body = with_only_score(body)
     if not body.isascii() and len(STARS.findall(body)) == 1 and not DIGIT.search(body):
         body = STARS.sub(lambda stars: str(len(stars["full"].replace("\ufe0f", ""))), body)
     if "(" in body:
         body = _scored(names.least, names.most).sub("Score:", body, count=1)
     return _scale_phrases(names.least, names.most).sub(r"\g<number>\g<first>", body)
+
+
+def with_only_score(body: str) -> str:
+    """Rewrite "Fluency: 4" as a score, if the reply rates nothing else."""
+    is_only = len(QUALITY.findall(body)) == 1 and not OVERALL.search(body)
+    return QUALITY.sub("Score: ", body) if is_only else body
 
 
 def _with_flags(body: str, names: OptionNames) -> str:
@@ -459,7 +464,7 @@ def _scale_phrases(least: str, most: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?<![\d.,/])(?<!answer\sis\s)(?P<number>\d{{1,9}}[*_`\])]{{0,4}})"
         rf"(?:\s*/\s*{end}|\s*\((?:out\s+)?of\s+{end}\s*\)|(?:\s+(?:points?|stars?))?\s+(?:out\s+of|von|sur|de|su)\s+(?:a\s+(?:possible|total\sof)\s+)?\**{end}"
-        rf"|\.0{{1,3}}(?!\d)(?!\.\d)|\s*(?:(?:points?|stars?)\b|[\u5206\u70b9\uc810]))"
+        rf"|\.0{{1,3}}(?!\d)(?!\.\d)|\s*(?:(?:points?|stars?|punkten?|sternen?|puntos|estrellas)\b|[\u5206\u70b9\uc810]))"
         rf"|(?<!\w\s)(?<!\d)(?P<first>\d{{1,9}})\s+of\s+{end}(?=\W*\Z)"
         rf"|\s+on\s+(?:the|this)\s+(?:given\s+)?scale(?=\s*[).,])"
         rf"|,?\s*\bon\s+a\s+scale\s+(?:of|from)\s+(?:{low})\s*(?:to|-|\u2013)\s*{most}(?!\d),?"

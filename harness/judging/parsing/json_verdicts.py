@@ -123,6 +123,7 @@ def _of_members(
     scores: list[set[OptionIndices]] = []
     others: list[set[OptionIndices]] = []
     is_weighed = False
+    single: list[set[OptionIndices]] = []
     by_role = {"answer": named, "score": scores, "other": others}
     for name, value in members:
         kind = role(name)
@@ -135,6 +136,8 @@ def _of_members(
         is_weighing = kind == "other" and bool(reading.value(name))  # {"A": 0.7, "B": 0.3}
         is_weighed |= is_weighing
         if is_weighing or kind == "aside" or (kind == "other" and _is_nested(value)):
+            if kind == "other" and isinstance(value, list) and len(value) == 1:
+                single.append(_answers(value, reading) or set())  # of a single claim
             continue
         is_bit = kind in {"answer", "score"} and value in BITS
         answers = _answers(value, reading) or (_of_bit(value, reading) if is_bit else set())
@@ -144,7 +147,7 @@ def _of_members(
         return set()
     if named or any(scores):
         return set().union(*named, *scores)
-    read_others = [answers for answers in others if answers]
+    read_others = [answers for answers in (others if any(others) else single) if answers]
     return read_others[0] if len(read_others) == 1 and not scores else set()
 
 

@@ -14,6 +14,7 @@ from harness.judging.parsing.grammar import (
     Parsed,
     forms,
     is_refusal,
+    with_only_score,
 )
 from harness.judging.parsing.json_verdicts import decoded_members
 from harness.judging.parsing.option_matching import NUMERALS, OptionIndices, with_digits
@@ -52,6 +53,7 @@ def parse_number(
         return Parsed("invalid", reason="too_long" if body else "empty"), ""
     if body.startswith(THOUGHT):
         return Parsed("invalid", reason="cut_off"), ""
+    body = with_only_score(body)
     body = _on_bounds(with_digits(body), bounds) if bounds else body
     whole = _whole(body, bounds, abstain=abstain)
     if whole is not None:

@@ -290,7 +290,8 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
     loose: dict[str, OptionIndices] = {"cannot assess": OptionIndices([abstain])}
     for i, (key, label, description) in enumerate(options):
         _add(exact, i, label, f"{key} {label}")
-        _add(loose, i, fold(key), fold(label), fold(f"{label} - {description}"))
+        line = f"{label} - {description}" if description else label
+        _add(loose, i, fold(key), fold(label), fold(line))
     rivals = _add_rivals(loose, options)
     for name, others in AGREEMENTS.items():
         for other in others if name in loose else ():
@@ -339,6 +340,8 @@ def _add_rivals(loose: dict[str, OptionIndices], options: tuple[tuple[str, str, 
     ties = [i for i, (key, _, _) in enumerate(options) if {fold(key), folded[i]} & equals]
     if len(ties) == 1:
         _add(loose, ties[0], *TIES, *TIES_ALONE)
+        if {fold(key) for key, _, _ in options} > {"a", "b"} and "c" not in loose:
+            _add(loose, ties[0], "[[c]]")  # as judges of pairs are often asked to write it
     marks = {i: RIVAL.fullmatch(text) for i, text in enumerate(folded) if i not in ties}
     known = {i: mark["mark"] for i, mark in marks.items() if mark}
     are_rivals = len(known) == len(marks) > 1

@@ -101,7 +101,15 @@ SEPARATOR = re.compile(
     rf"[{re.escape(CLOSING)}]*\s*(?:[,;\u3001\uff0c&+]\s*(?:(?:but\s+also|and|und|et|y|e|also)\s+)?"
     rf"|\s(?:and|but\s+also|as\s+well\s+as|und|et|y|e)\s|[\u548c\u3068])\s*[{re.escape(OPENING)}]{{0,3}}\s*"
 )
-OR = re.compile(rf"[{re.escape(CLOSING)}]*,?\s+or\s+[{re.escape(OPENING)}]{{0,3}}\s*")
+ORDERED = re.compile(r"\W*\d\s*>{1,3}\s*\d\W*")
+REJECTED = re.compile(
+    r"\W*\s(?:is|are|does|do|would)(?:\s+not|n't)\s+(?:be\s+)?(?:(?:a\s+)?reasonable|acceptable|plausible|defensible"
+    r"|appl(?:y|icable)|fit(?:ting)?|present|expressed|conveyed|supported)\b",
+    re.IGNORECASE,
+)
+OR = re.compile(
+    rf"[{re.escape(CLOSING)}]*,?\s+or\s+(?:an?\s+|the\s+)?[{re.escape(OPENING)}]{{0,3}}\s*"
+)
 COMPARED = re.compile(
     r"\s*(?:(?:,\s*followed\s+by|than|over|to|compared\s+(?:to|with)|al[s]|que|a)\s+)?(?:the\s+|die\s+|la\s+)?",
     re.IGNORECASE,
@@ -112,8 +120,8 @@ PREFERRED = re.compile(
 )
 NUMBER_BESIDE = re.compile(rf"[{re.escape(CLOSING)}]*[\s,:(\[\u2013\u2014-]{{1,4}}(?P<number>\d)")
 SUBJECT = re.compile(
-    r"\b(?:(?:both|only|just)\s+)?(?:(?:the|die|la)\s+(?:answer|response|reply|output|version|antwort|respuesta|resposta"
-    r"|risposta|r\xe9ponse)\s+(?:of|by|from|von|de|del|du|do|di)\s+)?(?:the\s+)?(?:(?:(?P<one>answer|response)|option|key|label|choice|rating|score)s?\s+)?[^\w\s,.;:]{0,3}\Z",
+    r"\b(?:(?:both|either|only|just)\s+)?(?:(?:the|die|la)\s+(?:answer|response|reply|output|version|antwort|respuesta|resposta"
+    r"|risposta|r\xe9ponse)\s+(?:of|by|from|von|de|del|du|do|di)\s+)?(?:the\s+)?(?:an?\s+(?:score|rating)\s+of\s+)?(?:(?:(?P<one>answer|response)|option|key|label|choice|rating|score)s?\s+)?[^\w\s,.;:]{0,3}\Z",
     re.IGNORECASE,
 )
 GOES_ON = re.compile(r"(?:'s)?\s+[a-z]|\s*[^\x00-\x7f]|(?:'s)?\s*[(,]?\s*(?=\w*n't)")
@@ -126,7 +134,8 @@ REASON_JOINT = re.compile(
     r"|perch\xe9)\s+"
 )
 NEGATIVE = re.compile(
-    r"\b(?:no|fail(?:ed)?|false|incorrect|wrong|nein|non|n\xe3o|\u043d\u0435\u0442)\W*\Z|\bnot\b",
+    r"\b(?:no|fail(?:ed)?|false|incorrect|wrong|nein|non|n\xe3o|\u043d\u0435\u0442"
+    r"|\u4e0d|\u4e0d\u662f|\u5426|\u3044\u3044\u3048|\uc544\ub2c8\uc694)\W*\Z|\bnot\b",
     re.IGNORECASE,
 )  # an answer, with or without its lead-in
 REASONS_AFTER = re.compile(
@@ -159,7 +168,8 @@ INVERTED = re.compile(r"^\s*[\u00bf]")
 
 PASSES = re.compile(
     r"(?<!\w)(?:the|this)\s+(?:response|reply|answer|output|check|test|summary|submission|code|criterion)"
-    r"\s+(?P<verb>[a-z]{4,}?)(?:es|s)(?=\W*\Z)",
+    r"\s+(?P<verb>[a-z]{4,}?)(?:es|s)"
+    r"(?:\s+(?:the|this|all|every|each)\s+(?:tests?|checks?|criterion|criteria|requirements?|evaluation|rubric))?(?=\W*\Z)",
     re.IGNORECASE,
 )
 THE = re.compile(r"\b(?:the|its)\s+\Z", re.IGNORECASE)
@@ -195,6 +205,8 @@ UNEQUAL = re.compile(
     r"\b(?:absent|missing|lack|neither|den\w+|opposite|than|rather|more|less|most|could|would|or)\b|[?:;]",
     re.IGNORECASE,
 )
+INFORMATION = re.compile(r"\b(?:information|context|evidence|detail)\b", re.IGNORECASE)
+SPEAKER = re.compile(r"\bthe\s+(?:writer|author|speaker|user|poster|customer)\b", re.IGNORECASE)
 HEADING_JOINT = re.compile(r"[)\]\s]*(?:[:\uff1a(]|\s[-\u2013\u2014]\s)\s*")
 CLOSING_JOINT = re.compile(r"\s*(?:[:\uff1a]|\u2192|[-=]+>)\s+|\s+[\u2013\u2014-]\s+")
 UNENDED = re.compile(  # a full stop that doesn't end a sentence
@@ -388,6 +400,8 @@ class _Reply:
         if reasons_first:
             self._leave_out_reasons()
         self._leave_out_merits()
+        if self._many:
+            self._leave_out_members()
         clean = [claim for claim in self._claims if not claim.fault]
         self._is_compared |= self._search.rivals and any(
             claim.kind in OWN_LINE | {"marker"} for claim in clean
@@ -410,6 +424,15 @@ class _Reply:
         self._is_compared = bool(better)
         if better:
             self._claims = [c for c in self._claims if not self._is_merit(c, better[-1])]
+
+    def _leave_out_members(self) -> None:
+        """If a set is stated, drop sentences that only say why one of its options fits."""
+        sets = [claim.reading for claim in self._claims if not claim.fault]
+        self._claims = [
+            claim
+            for claim in self._claims
+            if not (claim.kind == "complement" and any(claim.reading < stated for stated in sets))
+        ]
 
     def _is_merit(self, claim: Statement, better: Statement) -> bool:
         """Return whether a claim only praises the option that isn't better."""
@@ -490,6 +513,7 @@ class _Reply:
             and not (last.kind in REASONED and self._is_in_reasons(mention))
             and not (self._is_compared and self._is_described(mention, last.reading, last.end))
             and not self._is_asked_why(mention)
+            and not (self._many and self._is_rejected(mention))
             for mention in self._own
         ) or any(
             (claim.end >= last.end or claim.fault == "unreadable") and claim.reading != last.reading
@@ -523,6 +547,10 @@ class _Reply:
         """Return whether a question asks why an option wasn't chosen: "Why not A?"."""
         sentence = self._sentence_of(mention)
         return sentence is not None and bool(WHY.match(self._bare, sentence.start, sentence.end))
+
+    def _is_rejected(self, mention: Mention) -> bool:
+        """Return whether a sentence says that an option isn't reasonable."""
+        return REJECTED.match(self._bare, mention.end) is not None
 
     def _is_corrected(self, mention: Mention) -> bool:
         """Return whether a short sentence ends in a number on the scale: "Rather 2"."""
@@ -562,6 +590,7 @@ class _Reply:
             for claim in self._claims
             if claim.start >= last.end and claim.fault != "unreadable"
             if not (self._is_compared and claim.reading == last.reading and claim.fault in MILDER)
+            if not (self._many and claim.fault == "negated" and not claim.reading & last.reading)
         ]
         return next((fault for fault in faults if fault), "")
 
@@ -635,8 +664,9 @@ class _Reply:
         clause = self._bare[joint.end() : line.end] if joint else ""
         is_head = not self._bare[line.start : first.start].strip("-*\u2022 \t([0123456789.)" + MASK)
         is_only = all(m.answer == first.answer or m.is_bare for m in named)
-        is_reason = gives_grounds(clause, is_joined=True, is_varied=True) and not (
-            UNEQUAL.search(clause) or any(word_fault(clause, p) for p in self._languages)
+        about = SPEAKER.sub("", clause)
+        is_reason = len(WORD.findall(clause)) > 1 and not (
+            UNEQUAL.search(clause) or any(word_fault(about, p) for p in self._languages)
         )
         is_headed = is_head and is_only and is_reason
         return line._replace(reading=frozenset([first.answer])) if is_headed else line
@@ -689,7 +719,8 @@ class _Reply:
         for end, grounds, is_joined in self._openings(first):
             opening = self._bare[first.start : end].strip(MASK + " ")
             answer = read_line(opening) if 0 < len(opening) <= MAX_ANSWER else None
-            if answer is None or (is_joined and not may_join(opening, self._bare[end : first.end])):
+            rest = self._bare[end : first.end]
+            if answer is None or (is_joined and not may_join(opening, rest)):
                 continue
             others = {
                 mention.answer
@@ -896,13 +927,19 @@ class _Reply:
             yield Statement(reading, sentence.start, sentence.end, "marker", fault)
 
     def _abstentions(self, sentence: Sentence) -> Iterator[Statement]:
-        """Yield an abstention if a sentence says that the text cannot be assessed."""
+        """Yield an abstention if a sentence says that the text cannot be assessed.
+
+        A lack of information can be an option itself.
+        """
+        inside = [m for m in self._mentions if sentence.start <= m.start < sentence.end]
         if sentence.is_foreign or sentence.start >= self._material:
             return
         head = self._bare[sentence.start : sentence.end]
         for phrases in self._languages:
             said = phrases.abstention.match(head)
             rest = head[said.end() :] if said else ""
+            if said and any(INFORMATION.search(self._text[m.start : m.end]) for m in inside):
+                continue
             if said and not fault_after(rest, phrases, is_complement=False, is_bare=False):
                 reading = frozenset([self._search.abstention])
                 yield Statement(reading, sentence.start, sentence.end, "marker")
@@ -1017,11 +1054,14 @@ class _Reply:
 
     def _compared(self, sentence: Sentence, inside: Sequence[Mention]) -> Statement | None:
         """Return the statement of a sentence that says which of two options is better."""
+        is_ordered = self._search.rivals and ORDERED.fullmatch(
+            self._bare, sentence.start, sentence.end
+        )
         named = [
             m
             for m in inside
             if m in self._own and m.answer != self._search.tie
-            if m.is_word or not self._text[m.start].isdigit()
+            if m.is_word or not self._text[m.start].isdigit() or is_ordered
         ]
         if len({m.answer for m in named}) < 2 or self._many:  # noqa: PLR2004 -- two options
             return None

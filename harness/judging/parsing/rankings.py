@@ -28,6 +28,7 @@ ENDS = re.compile(
 )
 BEST_FIRST = re.compile(r"\bbest\b.{0,12}\bworst\b|\bdescending\b", re.IGNORECASE)
 ITEM = re.compile(r"\s*(?:,|;|\n|>+|(?<!\d)(?=\d[.)]\s)|\band\b|\bthen\b)\s*")
+RANKED = re.compile(r"\b(?:rank\w*|order|preference)\b", re.IGNORECASE)
 NUMBER = re.compile(r"^[ \t]*\(?(\d+)[.)]\s", re.MULTILINE)
 PLACE = re.compile(
     r"\A[\s*\-\u2022]*(?:(?:\d+|1st|2nd|3rd|[4-9]th)\s*[.):]?\s+)?|\s+(?:is\s+)?(?:first|second|third|last|1st|2nd|3rd)\W*\Z",
@@ -48,7 +49,7 @@ def with_best_of_ranking(body: str, names: OptionNames) -> str:
 
 def _best_of(ranking: re.Match[str], names: OptionNames) -> str:
     unchanged = ranking[0]
-    if speaks_of_others(f"{ranking['intro']}:"):
+    if speaks_of_others(RANKED.sub("", ranking["intro"])):
         return unchanged
     if ENDS.search(ranking["intro"]) and not BEST_FIRST.search(ranking["intro"]):
         return unchanged

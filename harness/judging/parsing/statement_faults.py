@@ -47,6 +47,7 @@ CONCEDED = re.compile(
 MILD = re.compile(  # in reasons: about the text, not about the answer
     r"\b(?:all\s+but\s+one|(?:but|yet|though|although)(?=\s+(?!(?:i|it|this|that|these|the|my|we|you|he|she|they|maybe|perhaps|not"
     r"|could|might|may|then|if|only|still|who|on|also|a|an|one|some)\b)\w)|at\s+least|slightly|somewhat|mildly"
+    r"|(?<=it\s)(?:only|just)(?=\s+\w+s\b)"
     r"|(?:the|an?)\s+(?:wrong|incorrect|false)\s+(?!(?:answer|verdict|label|option|choice|key|rating|score)\b)\w+)\b"
     r"|,\s*not\s+(?:(?:in|on|at|the|an?|from|by)\s+)?[\w'-]+(?=\W*\Z)",
     re.IGNORECASE,
@@ -261,8 +262,9 @@ def fault_after(  # noqa: PLR0911 -- one return per rule
     )
     kinds = ("conditional", "hedge", "weak", "report") if is_agreed else KINDS
     weak = ("weak",) if CONCEDED.match(rest) else ()
+    report = () if is_reason or len(grounds.split()) >= MIN_GROUNDS else ("report",)
     return word_fault(main, phrases, kinds) or word_fault(
-        grounds, phrases, ("conditional", "hedge", *weak)
+        grounds, phrases, ("conditional", "hedge", *weak, *report)
     )
 
 
