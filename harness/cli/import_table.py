@@ -401,9 +401,10 @@ def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: 
     heading = f"{first.table.path.name}: {first.table.n_rows} rows, {LAYOUTS[mapping.layout]}"
     lines = [_wrapped(f"  {name:<12}", text) for name, text in rows]
     notes = [*dict.fromkeys(note for plan in plans for note in plan.notes)]
-    lines += [_wrapped("note: ", note) for note in notes[:MOST_NOTES]]
-    if more := len(notes) - MOST_NOTES if len(notes) > MOST_NOTES else 0:
-        lines.append(f"note: {more} more notes, with --json")
+    most = MOST_NOTES if with_roles else 1
+    lines += [_wrapped("note: ", note) for note in notes[:most]]
+    if (more := len(notes) - most) > 0:
+        lines.append(f"note: {more} more note{'s' * (more != 1)}, with --json")
     lines += [_wrapped("unclear: ", question) for question in questions_of(plans) if unclear]
     return "\n".join([heading, "", *lines])
 

@@ -1,7 +1,8 @@
 """Answers of a survey form: a row per respondent, a column per question about an item.
 
 Google Forms writes the rows of a grid as ``Question [Row]``, after ``Timestamp`` and, if it is
-collected, ``Email Address``.
+collected, ``Email Address``. Other forms write the item's text as the whole header, after the times
+of the response.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 MIN_ITEMS = 3
 TEXT_WORDS = 3  # mean words from which a grid's rows are texts
 MAX_LABEL_CHARS = 60
+ANSWERS_PER_LABEL = 3  # fewest, if questions are answered by the same few labels
+ANSWER = "answer"  # name for the question if headers hold only the items
 NAMES = RATERS | WEAK_RATERS | frozenset({"email", "mail", "username", "e-mail"})
 
 
@@ -42,6 +45,23 @@ def _questions(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     return pairs
 
 
+def _grid(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return each column's question and item, from brackets or from headers that are texts.
+
+    Such headers are phrases, and their columns are answered by the same few labels.
+    """
+    if grid := _questions(names):
+        return grid
+    phrases = [name for name in names if len(name.split()) >= TEXT_WORDS]
+    labels = {name: {text_of(row.get(name)) for row in rows} - {""} for name in phrases}
+    uses = Counter(label for of in labels.values() for label in of)
+    usual = {label for label, n in uses.items() if n > 1}
+    items = [name for name in phrases if labels[name] and labels[name] <= usual]
+    is_few = len(usual) * ANSWERS_PER_LABEL <= len(items) * len(rows)
+    is_grid = len(items) >= MIN_ITEMS and is_few and len(rows) > 1
+    return {name: (ANSWER, name) for name in items} if is_grid else {}
+
+
 def _openings(name: str) -> list[str]:
     """Return the text before each opening bracket in a name that ends with a closing one."""
     text = name.strip()
@@ -57,9 +77,10 @@ def _is_form(content: object) -> bool:
     """
     if not isinstance(content, list) or not content or not isinstance(content[0], dict):
         return False
-    grid = _questions(list(content[0]))
+    grid = _grid(content, list(content[0]))
     if not grid:
         return False
+    are_headers = {question for question, _ in grid.values()} == {ANSWER}
     others = [name for name in content[0] if name not in grid]
     cells = [text_of(row.get(name)) for row in content for name in grid]
     if any(len(cell) > MAX_LABEL_CHARS and "," not in cell for cell in cells):
@@ -67,7 +88,8 @@ def _is_form(content: object) -> bool:
     is_timed = any(_all_cells(content, name, is_date) for name in others)
     has_text = any(_mean_words([row.get(name) for row in content]) >= TEXT_WORDS for name in others)
     items = {item for _, item in grid.values()}
-    return (is_timed or _mean_words(items) >= TEXT_WORDS) and not has_text
+    are_texts = _mean_words(items) >= TEXT_WORDS and not are_headers
+    return (is_timed or are_texts) and not has_text
 
 
 def _all_cells(
@@ -86,13 +108,14 @@ def _mean_words(texts: Iterable[object]) -> float:
 def _form_rows(content: Sequence[Row], reading: Reading) -> Iterator[Row]:
     """Yield a row per respondent and item, with a column per question."""
     names = list(dict.fromkeys(name for row in content for name in row))
-    grid = _questions(names)
+    grid = _grid(content, names)
     others = [name for name in names if name not in grid]
     questions = list(dict.fromkeys(question for question, _ in grid.values()))
     columns = _columns_by_item(grid)
     items = [item for item, _ in columns]
     is_text = _mean_words(items) >= TEXT_WORDS
-    who = next((n for n in others if contains_word(n, NAMES) and _all_cells(content, n, str)), "")
+    people = [n for n in others if contains_word(n, NAMES) and _all_cells(content, n, str)]
+    who = next((n for n in people if len({text_of(row.get(n)) for row in content}) > 1), "")
     reading.columns |= {"id": ["item"], "rater": [who or "respondent"]}
     reading.columns |= {"text": ["text"]} if is_text else {}
     if len(questions) == 1:

@@ -304,3 +304,12 @@ def ends_in_id(name: str) -> bool:
     """Return whether a name ends with the mark of an id."""
     words = parts(name)
     return bool(words) and words[-1] in ID_MARKS
+
+
+def names_person(name: str) -> bool:
+    """Return whether a header is that of people's ids, such as ``user_id``."""
+    return (
+        ends_in_id(name)
+        and {*parts(name)} <= PEOPLE | ID_MARKS
+        and not ID_MARKS.issuperset(parts(name))
+    )

@@ -5,6 +5,7 @@
 - A column whose whole header is a word for systems, such as ``system`` or ``model_id``, and that
   differs within the items of a reading, is part of the item. One whose whole header is a word for
   ratings, such as ``score``, is the rating if the columns that a reading takes aren't called so.
+- If each row has its own text, an item of several rows has another text, unless it has none.
 - Rows of an item aren't numbered as its raters if a column names them.
 - A column named after another with one more word, as ``coder notes`` is after ``coder``, that
   shares no label with it, describes its ratings.
@@ -69,7 +70,8 @@ def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
         return True
     if mapping.rater == POSITIONAL and unread_raters(facts, mapping):
         return True
-    if mapping.rater and not mapping.votes and _leaves_out(facts, mapping):
+    omits = mapping.rater and not mapping.votes and _leaves_out(facts, mapping)
+    if omits or (facts.called(mapping.rater, column_words.PEOPLE) and _hides_texts(facts, mapping)):
         return True
     rated = (*mapping.raters, *mapping.criteria)
     if not about_others(facts, rated).isdisjoint(rated):
@@ -94,6 +96,14 @@ def _leaves_out(facts: Facts, mapping: ColumnMapping) -> bool:
         and not facts.determines(ratings, name)
         for name in varying
     )
+
+
+def _hides_texts(facts: Facts, mapping: ColumnMapping) -> bool:
+    """Return whether each row has its own text, and the items of a reading have none."""
+    texts = [n for n in facts.table.columns if facts.is_prose(n) and facts.is_filled(n)]
+    texts = [n for n in texts if not facts.called(n, column_words.REMARK_COLUMNS)]
+    own = [n for n in texts if facts.called(n, column_words.TEXTS) and facts[n].unique]
+    return bool(own) and not any(facts.determines(mapping.id, name) for name in texts)
 
 
 def _is_whole(name: str, words: frozenset[str]) -> bool:

@@ -14,6 +14,7 @@ from harness.curation.importing.column_facts import (
     MOST,
     TICKS,
     ends_in_id,
+    names_person,
 )
 from harness.curation.importing.label_joins import FEW_LABELS, separator_of
 from harness.curation.importing.role_draft import N_NAMED, Doubt, RoleDraft, names_of
@@ -23,7 +24,7 @@ from harness.tasks.columns.cell_values import (
     is_iso_time,
 )
 from harness.tasks.columns.column_words import parts, stem
-from harness.tasks.columns.rater_names import names_model, who_are, who_are_raters
+from harness.tasks.columns.rater_names import kind_of_rater, names_model, who_are, who_are_raters
 from harness.tasks.columns.table_columns import POSITIONAL
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ MANY_CRITERIA = 20
 N_PAIR = 2  # number of columns: a choice and its set
 MOST_RATERS = 0.6  # most raters as a share of rows: each rates about two items
 NO_RATERS = (column_words.MARGINS - {"number", "n", "num"}) | column_words.CRITERIA
+BY = ("by",)  # ends the header of a column that names who acted, as in ``created_by``
 RATER_MARKS = column_words.PEOPLE | {"w", "r", "worker"}
-MACHINES = frozenset({"machine", "model", "llm", "ai", "auto", "automatic", "bot", "judge"})
 ITEM_MARKS = column_words.ITEMS | {"d", "q", "doc", "text", "comment", "post", "story"}
 
 
@@ -76,21 +77,34 @@ def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
 
 
 def find_lone_rater(draft: RoleDraft) -> bool:
-    """Find the rating in a table whose rater column names each item's only rater."""
+    """Find the rating in a table whose rater column names each item's only rater.
+
+    It asks about a column of users, who can also be the authors of the items.
+    """
     facts = draft.facts
     raters = [n for n in draft.free() if facts.called(n, column_words.RATERS)]
+    users = [n for n in draft.free() if names_person(n)]
     labels = [n for n in draft.free() if facts.called(n, column_words.LABELS)]
-    labels = [n for n in labels if facts.is_labels(n) and not facts.is_prose(n)]
-    alone = len(raters) == len(labels) == 1 and facts.is_filled(raters[0])
+    labels = [n for n in labels if facts.is_labels(n) or facts.is_numbers(n)]
+    labels = [n for n in labels if not facts.is_prose(n) and n not in users]
+    who = raters or users
+    alone = len(who) == len(labels) == 1 and facts.is_filled(who[0])
     texts = [n for n in draft.free() if facts.is_prose(n)]
     once = not texts or any(facts[n].unique for n in texts)
-    if not alone or not once or raters == labels or facts[raters[0]].unique:
+    if not alone or not once or who == labels or facts[who[0]].unique:
         return False
     keys = [n for n in draft.free() if facts[n].unique and not facts.is_plain(n)]
     keys.sort(key=lambda n: (not facts.called(n, column_words.ITEMS), facts.is_prose(n)))
     if not keys:
         return False
-    draft.set(rater=raters[0], label=labels[0], id=(keys[0],))
+    draft.set(rater=who[0], label=labels[0], id=(keys[0],))
+    if not raters:
+        draft.ask(
+            f"can't tell whether {who[0]} names the rater. Pass --rater {quote(who[0])} if so, or "
+            f"--criteria {quote(labels[0])} if not",
+            {"rater": "", "label": "", "criteria": (labels[0],)},
+            about="rater",
+        )
     return True
 
 
@@ -99,39 +113,44 @@ def find_repeated(draft: RoleDraft) -> bool:
 
     Only ratings, times and raters' remarks can tell the rows apart.
     """
+    keys = [draft.mapping.id] if draft.mapping.id else item_keys(draft)
+    return any(_is_repeated(draft, item) for item in keys)
+
+
+def _is_repeated(draft: RoleDraft, item: tuple[str, ...]) -> bool:
+    """Draft the rows of an item as those of numbered raters if nothing else tells them apart."""
     facts, mapping = draft.facts, draft.mapping
     is_rated = bool(mapping.criteria or mapping.label)
-    items = [mapping.id] if mapping.id else item_keys(draft)[:1]
-    if not items or not _repeats_as_rated(draft, items[0]):
+    if not _repeats_as_rated(draft, item):
         return False
-    named = facts.called(items[0][0], column_words.ITEMS)
-    is_label = facts.is_labels(items[0][0]) and not (named or facts.is_prose(items[0][0]))
+    named = facts.called(item[0], column_words.ITEMS)
+    is_label = facts.is_labels(item[0]) and not (named or facts.is_prose(item[0]))
     if not mapping.id and (is_label or _names_rows(draft)):
         return False
-    within = [n for n in draft.free() if n not in items[0]]
-    varying = [n for n in within if not draft.facts.determines(items[0], n)]
+    within = [n for n in draft.free() if n not in item]
+    varying = [n for n in within if not draft.facts.determines(item, n)]
     ratings = [n for n in varying if facts.is_labels(n) and not facts.is_prose(n)]
     others = [n for n in varying if n not in ratings and not _is_of_rater(draft, n)]
     people = [n for n in within if facts.is_labels(n)]
     people = [n for n, who in who_are(people).items() if who == "person"]
     if not is_rated and (others or not ratings or len(people) > 1):
         return False
-    without = draft.place_raters(items[0])
-    draft.set(id=items[0], rater=POSITIONAL)
+    without = draft.place_raters(item)
+    draft.set(id=item, rater=POSITIONAL)
     _label_roles(draft)
     if not draft.mapping.rating_columns:
         draft.set(id=mapping.id, rater="")
         draft.use(without)
         return False
-    item = quote(",".join(items[0]))
+    listed = quote(",".join(item))
     if mapping.id or "rater" in draft.fixed:
         draft.notes.append(
-            f"{item} repeats and no column names a rater, so an item's ratings are numbered"
+            f"{listed} repeats and no column names a rater, so an item's ratings are numbered"
         )
     else:
         draft.ask(
-            f"{item} repeats and no column names a rater. Pass --id {item} --rater {POSITIONAL} if "
-            "each row of an item is from a different rater",
+            f"{listed} repeats and no column names a rater. Pass --id {listed} --rater "
+            f"{POSITIONAL} if each row of an item is from a different rater",
             about="rater",
         )
     return True
@@ -187,7 +206,8 @@ def _rated_of_item(draft: RoleDraft) -> None:
 def _rater_or_system(draft: RoleDraft) -> None:
     """Ask whether a column names raters, or systems whose outputs are the items.
 
-    Both distinguish a prompt's rows. A text that varies with the column is an output or a remark.
+    Both distinguish a prompt's rows. A text in every row that varies with the column is an output
+    or a remark.
     """
     mapping, facts = draft.mapping, draft.facts
     if draft.is_rater_named(mapping.rater):
@@ -196,6 +216,7 @@ def _rater_or_system(draft: RoleDraft) -> None:
         n
         for n in draft.free()
         if facts.is_prose(n)
+        and facts.is_filled(n)
         and not facts.is_list(n)
         and not facts.called(n, column_words.REMARK_COLUMNS)
         and not draft.facts.determines(mapping.id, n)
@@ -289,7 +310,7 @@ def rater_columns(draft: RoleDraft, item: tuple[str, ...]) -> list[str]:
     for name in draft.free():
         if name in item or name in people or not draft.facts.is_name(name):
             continue
-        if draft.facts.called(name, NO_RATERS):
+        if draft.facts.called(name, NO_RATERS) and parts(name)[-1:] != BY:
             continue
         if draft.facts.called(name, column_words.TEXTS) and not ends_in_id(name):
             continue
@@ -360,9 +381,18 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
     clear = [
         n for n in ratings if not facts.called(n, column_words.MARGINS - column_words.MEASURES)
     ]
-    clear = _steady(draft, (*item, rater, *within), clear or ratings)
+    clear = _steady(draft, (*item, rater, *within), _without_twins(draft, clear or ratings))
     whole = [n for n in clear if not facts.is_measured(n)]
     return whole if len(whole) > 1 else clear
+
+
+def _without_twins(draft: RoleDraft, names: list[str]) -> list[str]:
+    """Return columns without the numbers that only repeat another column's labels."""
+    facts = draft.facts
+    numeric = [n for n in names if facts.is_numbers(n)]
+    worded = [n for n in names if n not in numeric]
+    twins = {n for n in numeric for of in worded if facts.fixes(n, of) and facts.fixes(of, n)}
+    return [n for n in names if n not in twins]
 
 
 def _steady(draft: RoleDraft, keys: Sequence[str], names: list[str]) -> list[str]:
@@ -418,7 +448,7 @@ def _favours(draft: RoleDraft, item: str, rater: str) -> float:
     marked = _are_marked(facts[rater], RATER_MARKS)
     if not item:
         return 1.0 * strong + 0.5 * weak + 0.5 * marked
-    named = facts.called(item, column_words.ITEMS) and not facts.called(item, column_words.RATERS)
+    named = facts.called(item, column_words.ITEMS) and not facts.called(item, column_words.PEOPLE)
     marked = marked and not _are_marked(facts[item], RATER_MARKS)
     of_items = _are_marked(facts[item], ITEM_MARKS) and not _are_marked(facts[rater], ITEM_MARKS)
     return 1.0 * strong + 0.5 * weak + 0.5 * named + 0.5 * marked + 0.5 * of_items
@@ -607,21 +637,23 @@ def judges_among_raters(draft: RoleDraft) -> None:
 
 
 def _machines(draft: RoleDraft) -> list[str] | None:
-    """Return the raters that a column of people and machines calls machines; None without one."""
+    """Return the raters that a column of people and machines calls machines; None without one.
+
+    It asks about raters who used a program's interface, because people can use it too.
+    """
     rater = draft.facts[draft.mapping.rater]
     for name in draft.free():
-        kinds = {label: _kind_of(label) for label in draft.facts.labels(name)}
-        if {*kinds.values()} == {"person", "machine"} and draft.facts.fixes(rater.name, name):
+        kinds = {label: kind_of_rater(label) for label in draft.facts.labels(name)}
+        named = {*kinds.values()}
+        if "person" in named and len(named) > 1 and "" not in named:
+            if not draft.facts.fixes(rater.name, name):
+                continue
             pairs = zip(rater.by_row(), draft.facts[name].by_row(), strict=True)
-            return list(dict.fromkeys(who for who, kind in pairs if kinds.get(kind) == "machine"))
+            who = {rater: kinds.get(kind, "") for rater, kind in pairs}
+            if unclear := [name for name, kind in who.items() if kind == "program"]:
+                _ask_models(draft, unclear)
+            return [name for name, kind in who.items() if kind in {"machine", "program"}]
     return None
-
-
-def _kind_of(label: str) -> str:
-    """Return whether a label says that a person or a machine rated."""
-    if column_words.contains_word(label, column_words.PEOPLE):
-        return "person"
-    return "machine" if column_words.contains_word(label, MACHINES) else ""
 
 
 def _named_models(draft: RoleDraft) -> list[str]:
@@ -633,6 +665,15 @@ def _named_models(draft: RoleDraft) -> list[str]:
     every = [*models, *(name for name in raters if who[name] == "unclear")]
     if not every:
         return []
+    few = _ask_models(draft, every, models)
+    return models if few and len(models) < len(raters) else []
+
+
+def _ask_models(
+    draft: RoleDraft, every: Sequence[str], models: Sequence[str] | None = None
+) -> bool:
+    """Ask which raters are models, some drafted as such, and return whether all are listed."""
+    column, drafted = draft.mapping.rater, every if models is None else models
     few = len(every) <= N_NAMED
     listed = quote(",".join(every)) if few else "with the models"
     draft.ask(
@@ -640,10 +681,10 @@ def _named_models(draft: RoleDraft) -> list[str]:
             f"can't tell whether {names_of(every)} in {column!r} are people or models. Pass "
             f"--judges none if they are people, or --judges {listed}"
         ),
-        *([{"judges": tuple(every)}] if few and models != every else []),
-        *([{"judges": ()}] if models else []),
+        *([{"judges": tuple(every)}] if few and [*drafted] != [*every] else []),
+        *([{"judges": ()}] if drafted else []),
     )
-    return models if few and len(models) < len(raters) else []
+    return few
 
 
 def time_of_ratings(draft: RoleDraft) -> str:

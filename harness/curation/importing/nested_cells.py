@@ -172,8 +172,15 @@ def _lists(text: str) -> JsonObject:
 
 
 def _is_vote(column: Column) -> bool:
-    """Return whether cells count raters by label or say who gave which label."""
+    """Return whether cells count raters by label or say who gave which label.
+
+    Yes or no for the same names in every row can also be a row's answers, which columns hold.
+    """
     values = column.values[:LOOKED_AT]
+    objects = [_parsed(text, "{") for text in values]
+    flags = [of for of in objects if isinstance(of, dict) and {*map(type, of.values())} == {bool}]
+    if len(flags) == len(values) and len({frozenset(of) for of in flags}) == 1:
+        return False
     return all(map(counts_of, values)) or holds_ballots(column)
 
 

@@ -49,6 +49,7 @@ RARE_SHARE = 0.02  # share of an even split; labels below it get a note
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
 SYNONYMS = (("y", "yes"), ("n", "no"), ("t", "true"), ("f", "false"), ("pos", "positive"),
             ("neg", "negative"))  # fmt: skip
+FREQUENT = 0.5  # share of an even split from which a remark can be an option
 FEW_SIDES = 3
 N_BINARY = 2  # options; two options have no meaningful order
 MIN_STEPS = 3  # fewest numbers to detect a code; two aren't enough
@@ -255,7 +256,14 @@ def guess_answers(
     answers = TableAnswers.of(settings.model_copy(update=whole), where, abstain=counts.abstains)
     return AnswerGuess(
         answers.with_others(bare),
-        (*_remark_questions(remarks), *_meaning_questions(alike), *unclear, *doubts),
+        (
+            *_remark_questions(
+                remarks, names, often=scale != "ordinal" and _are_frequent(remarks, uses)
+            ),
+            *_meaning_questions(alike),
+            *unclear,
+            *doubts,
+        ),
         tuple(notes),
     )
 
@@ -363,7 +371,8 @@ def _options(
     return dict(uses)
 
 
-def _remark_questions(remarks: Sequence[str]) -> list[Doubt]:
+def _remark_questions(remarks: Sequence[str], names: Sequence[str], *, often: bool) -> list[Doubt]:
+    """Ask about labels that can be remarks; one that raters use often can be an option."""
     if not remarks:
         return []
     listed = quote(",".join(remarks))
@@ -372,9 +381,14 @@ def _remark_questions(remarks: Sequence[str]) -> list[Doubt]:
         "or every option in --options"
     )
     question = f"can't tell if raters chose {_listed(remarks)} as an option: pass {choices}"
-    return [
-        Doubt(question, {"ignore": tuple(remarks)}, ({"abstain": tuple(remarks), "ignore": ()},))
-    ]
+    others: list[dict[str, object]] = [{"abstain": tuple(remarks), "ignore": ()}]
+    others += [{"options": (*names, *remarks), "ignore": ()}] * often
+    return [Doubt(question, {"ignore": tuple(remarks)}, tuple(others))]
+
+
+def _are_frequent(labels: Iterable[str], uses: Mapping[str, int]) -> bool:
+    """Return whether each of some labels has at least half of an even share of the ratings."""
+    return all(uses[label] >= FREQUENT * sum(uses.values()) / len(uses) for label in labels)
 
 
 def _label_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.curation.importing.column_facts import KEY
+from harness.curation.importing.column_facts import KEY, names_person
 from harness.curation.importing.contradictions import (
     COUNTED,
     is_contradicted,
@@ -147,6 +147,7 @@ def _may_be_answer(draft: RoleDraft, name: str) -> bool:
         and not facts.is_plain(name)
         and not facts.is_prose(name)
         and not names_model(name)
+        and not names_person(name)
         and not facts.called(name, words)
     )
 

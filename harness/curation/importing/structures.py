@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from harness.curation.importing.column_facts import holds_ballots
-from harness.tasks.columns.cell_values import folded_name, is_number, list_of
+from harness.tasks.columns.cell_values import ballots_by_rater, folded_name, is_number, list_of
+from harness.tasks.columns.column_words import PEOPLE, contains_word
+from harness.tasks.columns.rater_names import kind_of_rater
 from harness.tasks.columns.table_columns import EMPTY
 
 if TYPE_CHECKING:
@@ -114,8 +116,50 @@ def _runs(names: Sequence[str], cells: Mapping[str, CellNumbers], to: str) -> li
 def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
     """Convert columns to the forms that finders know, except those that the user named."""
     named = {name for role, names in roles.items() for name in names if role not in VOTED}
-    table = with_named_raters(with_flat_members(table, named), named)
+    table = with_voters(table, named)
+    table = with_machines(with_named_raters(with_flat_members(table, named), named), named)
     return with_choices(with_ticked(with_parts(table, named), named), named)
+
+
+def with_voters(table: Table, named: Collection[str] = ()) -> Table:
+    """Convert objects that list each label's voters to objects with each voter's label.
+
+    The labels are the same in all rows. No voter is in two lists of a row, and voters recur in
+    other rows.
+    """
+    for name, column in table.columns.items():
+        pairs = [ballots_by_rater(text) for text in column.values] if name not in named else []
+        lists = [{label: list_of(cell) for label, cell in of or ()} for of in pairs]
+        if len(lists) < MIN_ROWS or len({*map(tuple, lists)}) != 1 or None in lists[0].values():
+            continue
+        who = [[str(w) for of in by.values() for w in of or ()] for by in lists]
+        rows = Counter(w for of in who for w in of)
+        is_once = all(len(of) == len({*of}) for of in who)
+        if is_once and 1 < len(rows) <= MOST_NAMES * rows.total():
+            votes = [{str(w): label for label, of in by.items() for w in of or ()} for by in lists]
+            cells = ["", *(json.dumps(of, ensure_ascii=False) for of in votes)]
+            table = table.with_texts(name, cells)
+    return table
+
+
+def with_machines(table: Table, named: Collection[str] = ()) -> Table:
+    """Name the raters that are machines after their kind if their names are blank.
+
+    A column such as ``annotator_kind`` says which rows are a person's, and a column of people, such
+    as ``user_id``, is filled in these rows only.
+    """
+    for name, people in table.columns.items():
+        is_blank = people.codes == EMPTY
+        if name in named or not contains_word(name, PEOPLE) or not is_blank.any():
+            continue
+        for kind in table.columns.values():
+            of_text = [kind_of_rater(text) for text in kind.texts]
+            are_kinds = 1 < len(kind.values) < kind.n_filled == table.n_rows and all(of_text[1:])
+            is_person = np.array([of == "person" for of in of_text])[kind.codes]
+            if are_kinds and np.array_equal(is_person, ~is_blank):
+                cells = zip(people.by_row(), kind.by_row(), strict=True)
+                return table.with_column(name, [who or of for who, of in cells])
+    return table
 
 
 def with_named_raters(table: Table, named: Collection[str] = ()) -> Table:

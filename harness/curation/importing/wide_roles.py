@@ -13,6 +13,7 @@ from harness.curation.importing.column_facts import (
     PROSE_WORDS,
     ends_in_id,
     has_digits,
+    names_person,
 )
 from harness.curation.importing.contradictions import about_others
 from harness.curation.importing.role_draft import Doubt, RoleDraft, names_of
@@ -46,13 +47,14 @@ def find_wide(draft: RoleDraft) -> bool:
         if _may_be_ratings(draft, n, is_person=who.get(n) == "person")
         and not facts.called(n, excluded)
         and not set(parts(n)) <= column_words.ITEMS | column_words.ID_MARKS
+        and not names_person(n)
         and not (contains_word(n, column_words.GROUPS) and not names_model(n))
     ]
     aside = about_others(facts, draft.free())
     columns = [n for n in columns if n not in aside]
     judges = draft.mapping.judges
-    people = [n for n in columns if who.get(n) == "person" and n not in judges]
     summaries = [n for n in columns if facts.called(n, column_words.SUMMARIES)]
+    people = [n for n in columns if who.get(n) == "person" and n not in {*judges, *summaries}]
     if people:
         family = {n for n in columns if facts.shares(n, people)} | set(people)
     else:

@@ -30,6 +30,9 @@ _WORDS_OF_MODELS = (
     | {"distill", "large", "small", "medium", "ultra", "reasoner", "thinking"}
 ) - column_words.PEOPLE
 _MARKS = column_words.MODELS | column_words.MODEL_MARKS
+SCREENS = frozenset({"ui", "app"})  # where people rate
+MACHINES = frozenset({"machine", "model", "llm", "ai", "auto", "automatic", "bot", "judge", "code"})
+PROGRAMS = frozenset({"sdk", "api"})  # which people use too
 PLACES = frozenset({"a", "r", "p", "h", "j", "w", "an", "ra", "hr"})  # as in r1, r2, r3
 
 
@@ -152,3 +155,16 @@ def _lettered_form(name: str) -> str:
     lettered = len(words) > 1 and len(words[-1]) == 1 and words[-1].isalpha()
     labelled = set(words[:-1]) <= column_words.LABELS | FILLERS
     return " ".join((*words[:-1], "*")) if lettered and labelled else ""
+
+
+def kind_of_rater(label: str) -> str:
+    """Return what a label says a rater is: a person, a machine, or whoever used a program.
+
+    Examples
+    --------
+    >>> kind_of_rater("HUMAN"), kind_of_rater("LLM"), kind_of_rater("sdk"), kind_of_rater("en")
+    ('person', 'machine', 'program', '')
+    """
+    kinds = {"person": column_words.PEOPLE | SCREENS, "machine": MACHINES, "program": PROGRAMS}
+    fitting = (kind for kind, words in kinds.items() if column_words.contains_word(label, words))
+    return next(fitting, "")

@@ -43,6 +43,7 @@ NO_RATINGS = (
     crowd_files.errors_of_translations,
     crowd_files.aggregated_units,
     crowd_files.older_of_two,
+    crowd_files.means_of_labels,
 )
 
 

@@ -11,7 +11,7 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import crowd_files, public_shapes, rating_exports, survey_exports
+from support import crowd_files, public_shapes, rating_exports, study_exports, survey_exports
 from support.known_answers import truth_folders
 from support.processes import invoke
 from support.table_corpus import write_corpus
@@ -37,7 +37,9 @@ def _forms(*modules):
 
 
 SHAPES = _forms(public_shapes, rating_exports, survey_exports)
-MORE = tuple(pytest.param(make, marks=pytest.mark.slow) for make in _forms(crowd_files))
+MORE = tuple(
+    pytest.param(make, marks=pytest.mark.slow) for make in _forms(crowd_files, study_exports)
+)
 
 ITEMS_ABOVE = (  # surveys, whose header holds the items
     survey_exports.grid_of_google,
