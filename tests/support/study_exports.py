@@ -615,7 +615,7 @@ def ratings_of_two_in_columns() -> PublicShape:
     ratings = []
     for i in range(N):
         answers = [pick(("supported", "refuted", "unclear"), i, k) for k in range(3)]
-        cells = [c for k, v in enumerate(answers) for c in (v, f"Because of {sentence(i + k + 3)}.")]
+        cells = [c for k, v in enumerate(answers) for c in (v, f"For {sentence(i + k + 3)}.")]
         top = Counter(answers).most_common(1)[0][0]
         rows.append([f"q{i}", f"{sentence(i)}?", sentence(i + 40), *cells, top])
         ratings += [(str(i), f"annotator_{k}", v) for k, v in enumerate(answers, 1)]

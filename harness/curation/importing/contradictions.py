@@ -70,8 +70,8 @@ def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
         return True
     if mapping.rater == POSITIONAL and unread_raters(facts, mapping):
         return True
-    omits = mapping.rater and not mapping.votes and _leaves_out(facts, mapping)
-    if omits or (facts.called(mapping.rater, column_words.PEOPLE) and _hides_texts(facts, mapping)):
+    has_rows = mapping.rater and not mapping.votes
+    if has_rows and (_leaves_out(facts, mapping) or _hides_texts(facts, mapping)):
         return True
     rated = (*mapping.raters, *mapping.criteria)
     if not about_others(facts, rated).isdisjoint(rated):
@@ -103,7 +103,8 @@ def _hides_texts(facts: Facts, mapping: ColumnMapping) -> bool:
     texts = [n for n in facts.table.columns if facts.is_prose(n) and facts.is_filled(n)]
     texts = [n for n in texts if not facts.called(n, column_words.REMARK_COLUMNS)]
     own = [n for n in texts if facts.called(n, column_words.TEXTS) and facts[n].unique]
-    return bool(own) and not any(facts.determines(mapping.id, name) for name in texts)
+    is_person = facts.called(mapping.rater, column_words.PEOPLE)
+    return is_person and bool(own) and not any(facts.determines(mapping.id, n) for n in texts)
 
 
 def _is_whole(name: str, words: frozenset[str]) -> bool:
