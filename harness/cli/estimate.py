@@ -95,7 +95,7 @@ def estimate(
 
 
 def _show(n_asked: int) -> None:
-    echo(f"{n_asked:,} items answered", err=True)
+    echo(f"replies about {n_asked:,} items received", err=True)
 
 
 def _ignore(n_asked: int) -> None:

@@ -99,6 +99,11 @@ def _without_mean(result: Estimation) -> Iterator[str]:
         yield f"{explain(result.stopped)}. Then run the same command."
     elif replies.n_missing:
         yield "Run the same command to request the missing replies."
+    else:
+        yield (
+            "Refused and unreadable replies are kept. To request them again, run the same command "
+            "with --refresh. Otherwise, use a judge that answers these items."
+        )
 
 
 def _left_out(result: Estimation) -> Iterator[str]:

@@ -131,6 +131,10 @@ def test_judge_that_cannot_be_read_is_shown_and_continued_as_the_message_says(as
     went_on = invoke(*command, "--keep-going")
     assert went_on.exit_code == 3
     assert "0 of 60 replies are usable (60 invalid)" in went_on.stdout
+    asked("A")
+    assert invoke(*command).exit_code == 3  # the unreadable replies are kept
+    assert "run the same command with --refresh" in " ".join(went_on.stdout.split())
+    assert invoke(*command, "--refresh").exit_code == 0
 
 
 def test_judge_that_is_always_refused_is_to_be_changed_first(asked, tmp_path):
