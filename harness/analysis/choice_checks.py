@@ -17,13 +17,11 @@ from harness.analysis.inputs import (
     Source,
     check_open_choices,
     metrics_of,
-    ranking_elicitation,
 )
-from harness.analysis.prepared import compared_tables, metrics_that_rank
+from harness.analysis.prepared import compared_tables, metrics_of_choices
 from harness.errors import TaskError
-from harness.stats import Metric, find_metric
-from harness.stats.data.forms import ELICITATION_OF, check_tau
-from harness.stats.data.resolved_tables import ITEM_SPACE, MET
+from harness.stats import find_metric
+from harness.stats.data.forms import check_tau
 from harness.stats.inference.interval_methods import check_level
 
 if TYPE_CHECKING:
@@ -67,20 +65,6 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
         raise TaskError(f"task {task.name}: {error}") from None
 
 
-def compares_response_sets(task: Task, choices: Choices) -> bool:
-    """Return whether the ranking metric compares judges' response sets.
-
-    Raises
-    ------
-    ValueError
-        If the task has no such metric; see `check_choices`.
-    """
-    if choices.metric is None:
-        return ranking_elicitation(task, choices.ranks_by, choices.humans) == "response_set"
-    row = find_metric(choices.metric, _rows_of_choices(task, choices))
-    return ELICITATION_OF[row.judge_form] == "response_set"
-
-
 def check_metric(task: Task, choices: Choices, name: str) -> None:
     """Reject a metric that a validation of the task does not have.
 
@@ -90,13 +74,6 @@ def check_metric(task: Task, choices: Choices, name: str) -> None:
         If there is no metric of that name; the message lists similar names.
     """
     try:
-        find_metric(name, metrics_of(task) if task.is_open else _rows_of_choices(task, choices))
+        find_metric(name, metrics_of(task) if task.is_open else metrics_of_choices(task, choices))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
-
-
-def _rows_of_choices(task: Task, choices: Choices) -> tuple[Metric, ...]:
-    space, positive = task.space, task.positive
-    if choices.level == "item":
-        space, positive = ITEM_SPACE, (MET,)
-    return metrics_that_rank(task, space, positive, choices.metric)

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 
 LEVELS: tuple[Ordering, ...] = get_args(Ordering)
-MEASURES = (*map(alpha_name, LEVELS), "agreement")  # measures in each stratum
+ALPHAS = {level: alpha_name(level) for level in LEVELS}
+MEASURES = (*ALPHAS.values(), "agreement")  # measures in each stratum
 COEFFICIENTS = {  # other coefficients among raters, and their names between two sides
     "fleiss_kappa_unequal_raters": "scott_pi",
     "randolph_kappa_unequal_raters": "randolph_kappa",
@@ -160,7 +161,7 @@ class Certainty:
     @property
     def alpha(self) -> str:
         """The charts' coefficient, also in the table of strata: alpha on the level."""
-        return alpha_name(self.level)
+        return ALPHAS[self.level]
 
     @property
     def coefficients(self) -> dict[str, str]:

@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from harness.analysis.annotator_panel import with_rater_wins
-from harness.analysis.inputs import Settings, Source, sampling_weights
+from harness.analysis.inputs import Settings, Source, ranking_elicitation, sampling_weights
 from harness.analysis.judge_result import cost_of
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.analysis.ratings import human_table, judge_table
 from harness.errors import TaskError
 from harness.stats import Metric, OptionSpace, Resampling, find_metric, metrics_for
-from harness.stats.data.resolved_tables import MET, one_verdict_per_group, resolve_abstentions
+from harness.stats.data.forms import ELICITATION_OF
+from harness.stats.data.resolved_tables import (
+    ITEM_SPACE,
+    MET,
+    one_verdict_per_group,
+    resolve_abstentions,
+)
 from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.selection.replies import CommonItems
 from harness.tasks import CANNOT_ASSESS
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.analysis.inputs import HumanSets
-    from harness.options.concerns import AggregationLevel
+    from harness.options.concerns import AggregationLevel, Choices
     from harness.stats import Distributions, Estimate, Evaluation, RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.stats.indeterminacy.modelled import ModelledDecisions
@@ -306,6 +312,28 @@ def metrics_that_rank(
     if metric is None or any(row.name == metric for row in rows):
         return rows
     return (*rows, plugin_metric(metric)) if metric in plugin_metric_names() else rows
+
+
+def metrics_of_choices(task: Task, choices: Choices) -> tuple[Metric, ...]:
+    """Return a task's metrics under a user's choices, plus the one that ranks."""
+    space, positive = task.space, task.positive
+    if choices.level == "item":
+        space, positive = ITEM_SPACE, (MET,)
+    return metrics_that_rank(task, space, positive, choices.metric)
+
+
+def compares_response_sets(task: Task, choices: Choices) -> bool:
+    """Return whether the ranking metric compares judges' response sets.
+
+    Raises
+    ------
+    ValueError
+        If the task has no such metric; see `check_choices`.
+    """
+    if choices.metric is None:
+        return ranking_elicitation(task, choices.ranks_by, choices.humans) == "response_set"
+    row = find_metric(choices.metric, metrics_of_choices(task, choices))
+    return ELICITATION_OF[row.judge_form] == "response_set"
 
 
 def _criteria(items: Sequence[Item], level: AggregationLevel) -> list[str]:

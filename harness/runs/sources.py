@@ -30,7 +30,7 @@ from harness.judging.parsing.reply_endings import ending_of
 from harness.judging.parsing.text_vectors import decode_vector, text_id
 from harness.judging.storage.verdict_columns import columns_of
 from harness.judging.storage.verdict_log import read_log
-from harness.judging.strategies.scores import BY_DIRECTION, score_direction
+from harness.judging.strategies.scores import BY_DIRECTION
 from harness.judging.strategies.strategy import TOKEN_LIMITS, Combining
 from harness.loading import edge
 from harness.options.concerns import ALL_ITEMS, NO_CHOICES, Validating
@@ -114,7 +114,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         scores={
             spec.name: JudgeScores(better, replies[spec.name])
             for spec in manifest.judges
-            if (better := score_direction(spec.asking))
+            if (better := spec.asking.better)
         },
     )
     if config.race:
@@ -305,7 +305,7 @@ def _voting_replies(
     return {
         spec.name: [reply for judge in spec.members or [spec.name] for reply in replies[judge]]
         for spec in manifest.judges
-        if is_computed(spec) and not score_direction(spec.asking)
+        if is_computed(spec) and not spec.asking.better
     }
 
 

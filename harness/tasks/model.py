@@ -127,7 +127,7 @@ class Task(TaskFields):
             If the task has no options.
         """
         self.require_options("this")
-        from harness.stats import OptionSpace  # noqa: PLC0415 -- numpy, when needed
+        from harness.stats.data.option_space import OptionSpace  # noqa: PLC0415 -- numpy, when needed
 
         keys = tuple(option.key for option in self.options)
         if self.response_sets != "all":

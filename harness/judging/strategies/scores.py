@@ -134,11 +134,6 @@ BY_DIRECTION: Mapping[ScoreDirection, NumericScore] = {
 }
 
 
-def score_direction(strategy: Strategy) -> ScoreDirection | None:
-    """Return the better direction of scores under a strategy, or None if it uses no scores."""
-    return strategy.better if isinstance(strategy, NumericScore) else None
-
-
 def score_of(verdict: Verdict) -> float | None:
     """Return the number of a verdict, or None if it has none."""
     if verdict.outcome != "answered" or not isinstance(verdict.value, str):

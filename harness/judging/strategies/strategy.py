@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
     from harness.judging.prompts.question import Message, Question
+    from harness.stats.scores.score_map import ScoreDirection
     from harness.tasks import Item, Task
 
 
@@ -128,6 +129,8 @@ class Strategy:
         Folder of the strategy's own templates; None for the bundled ones.
     answer : str
         Default form of answer of its judges, see `JudgeSpec.answer`.
+    better : {"higher", "lower", "found"} or None
+        Which numbers are better, if the replies are numbers whose meaning is estimated.
     easier : tuple of str
         Names of strategies with replies that are easier to parse, for judges with unreadable
         replies.
@@ -150,6 +153,7 @@ class Strategy:
     changes_cache_key: bool = True
     templates: Path | None = None
     answer: AnswerForm = "plain"
+    better: ScoreDirection | None = None
     easier: tuple[str, ...] = ()
 
     def __init__(self, name: str, number: int = 0) -> None:
