@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from harness.stats import AltTest, AltTestDesign
     from harness.stats.alt_test.panel import Coded
     from harness.stats.data.arrays import FloatArray
+    from harness.stats.selection.footing import Footing
     from harness.stats.selection.replies import Replies
 
 CHOICES = frozenset({"forced_choice", "paired"})  # elicitations that ask for one option
@@ -54,6 +56,8 @@ class Annotators:
         their mode with ties drawn. An item without samples is unanswered.
     n_tied : mapping of judge to int
         Number of items on which a mode was drawn.
+    n_replies : mapping of judge to int
+        Replies per item of ranked judges; empty if all replies were used.
     """
 
     p: Prepared
@@ -61,6 +65,7 @@ class Annotators:
     panel: Panel
     verdicts: Mapping[str, Coded]
     n_tied: Mapping[str, int]
+    n_replies: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, p: Prepared, scale: OptionScale) -> Self:
@@ -73,21 +78,30 @@ class Annotators:
     def __repr__(self) -> str:
         return f"Annotators({self.panel!r}, {len(self.verdicts)} judges)"
 
-    def at_replies(self, n_replies: float, judges: Collection[str]) -> tuple[float, Self]:
-        """Return the replies per item for a test, and the judges' verdicts.
+    @classmethod
+    def compared(cls, p: Prepared) -> Self:
+        """Collect choices, and verdicts of ranked judges on the same number of replies per item.
 
         The number is the one that the judge with the fewest replies reached on most items, and at
-        most ``n_replies``. The seed decides which of a judge's replies are used.
+        most that at which judges are compared. The seed decides which of a judge's replies are
+        used.
         """
-        tables = [table for table in self.p.judges if table.name in judges]
+        annotators = cls.of(p, OptionScale.of(p.task))
+        return annotators.at_replies(p.footing) if p.footing else annotators
+
+    def at_replies(self, footing: Footing) -> Self:
+        """Return a copy with verdicts of ranked judges on as many replies as all of them have."""
+        tables = [table for table in self.p.judges if table.name in footing.judges]
         replies = {
             table.name: replies_of(table, "s") for table in tables if table.name in self.verdicts
         }
         rated = self.p.human.forced_choice.sum(axis=1) > 0
-        r = n_replies
+        r = footing.n_replies
         for of_judge in replies.values():
             r = min(r, samples_per_item(of_judge.n_samples[rated], self.p.settings.min_answered))
-        return r, self.judged({name: self._drawn(name, z, r) for name, z in replies.items()})
+        drawn = self.judged({name: self._drawn(name, z, r) for name, z in replies.items()})
+        n_replies = {} if r == inf else dict.fromkeys(footing.judges, int(r))
+        return replace(drawn, n_replies=n_replies)
 
     def _drawn(self, judge: str, replies: Replies, r: float) -> FloatArray:
         items, seed = self.p.human.items, self.p.settings.seed

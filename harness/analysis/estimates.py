@@ -61,11 +61,13 @@ if TYPE_CHECKING:
     from harness.stats import Distributions, Evaluation, RatingTable
     from harness.stats.indeterminacy.modelled import ModelledDecisions
     from harness.stats.inference.non_inferiority import Margin
+    from harness.stats.selection.evaluate import Beside
     from harness.stats.selection.footing import Footing
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.tasks import Task
 
 FROM_PAIRS = frozenset({"reconstructed", "modelled"})
+ON_OWN_ITEMS: tuple[Beside, ...] = ("translations",)  # beta and F
 FORM_OF: dict[str, Form] = {"forced_choice": "s", "response_set": "srs"}  # counts of replies
 
 
@@ -348,7 +350,10 @@ def _evaluated(
     rows: Sequence[Metric] | None = None,
     common: Mapping[str, CommonItems] | None = None,
 ) -> Evaluation:
-    """Evaluate judges on the items on which they are compared; by default on their own items."""
+    """Evaluate judges on the items on which they are compared.
+
+    By default, it evaluates them on their own items, and estimates beta and F.
+    """
     evaluation = evaluate(
         compared.human,
         judges,
@@ -361,6 +366,7 @@ def _evaluated(
         weights=compared.weights,
         common=common,
         panel=panel,
+        beside=ON_OWN_ITEMS if common is None else (),
     )
     if not sets.from_pairs or source.settings.level != "micro" or not judges:
         return _only_identified(evaluation, sets)

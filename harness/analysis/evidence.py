@@ -20,7 +20,6 @@ from harness.analysis.evidence_rows import (
     JudgeEvidence,
     WithoutRater,
 )
-from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_replacement import (
     LEAST_SHARE,
     AnnotatorTests,
@@ -59,12 +58,17 @@ OF_UNRATED = frozenset({"human_not_asked", NO_POSITIVE})  # reasons that apply t
 MOST_RATINGS = 200_000  # most ratings with which an audit leaves out each rater
 
 
-def section(p: Prepared, *, test_copies: bool = True) -> Evidence | None:
-    """Compare the judges on the same items and number of replies. Return None without judges."""
+def section(
+    p: Prepared, annotators: Annotators | None = None, *, test_copies: bool = True
+) -> Evidence | None:
+    """Compare the judges on the same items and number of replies. Return None without judges.
+
+    ``annotators`` has the result of `Annotators.compared`, if it is known.
+    """
     if p.footing is None:
         return None
     footing, source = p.footing, p.source
-    tests = _annotator_tests(p, footing)
+    tests = _annotator_tests(p, annotators)
     evidence = evidence_of(
         source,
         footing,
@@ -340,7 +344,7 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
     return replace(difference, interval=interval)
 
 
-def _annotator_tests(p: Prepared, footing: Footing) -> AnnotatorTests:
+def _annotator_tests(p: Prepared, annotators: Annotators | None) -> AnnotatorTests:
     """Return the annotator tests for ranked judges that were asked for choices.
 
     This needs at least three named raters. All judges are tested on the same number of replies per
@@ -348,18 +352,16 @@ def _annotator_tests(p: Prepared, footing: Footing) -> AnnotatorTests:
     """
     if p.task.rater_ids == "positional":  # no need to read the verdicts
         return AnnotatorTests(POSITIONAL)
-    scale = OptionScale.of(p.task)
-    annotators = Annotators.of(p, scale)
+    annotators = annotators or Annotators.compared(p)
     if why_not_tested(p.task, annotators.panel.raters):
         return AnnotatorTests(
             why_not_tested(p.task, p.task.rating_columns.raters) or "too_few_choices"
         )
-    _, drawn = annotators.at_replies(footing.n_replies, footing.judges)
     return AnnotatorTests(
         "",
         annotators.panel,
-        drawn.verdicts,
-        design_of(p.task, scale),
+        annotators.verdicts,
+        design_of(p.task, annotators.scale),
         p.resampling(groups=p.groups),
     )
 

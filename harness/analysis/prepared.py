@@ -110,8 +110,7 @@ class Prepared:
         Every metric for every judge on those items, by judge and metric. If judges are compared
         with one another, the value that ranks is the one in ``footing``.
     own : Evaluation
-        The metric that ranks, for each judge on its own items and replies. Also beta and F, and the
-        raters' agreement.
+        The metric that ranks, for each judge on its own items and replies. Also beta and F.
     groups : list of str or None, or None
         The cluster of each item; None if items are resampled one by one.
     sets : HumanSets

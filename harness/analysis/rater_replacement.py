@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import inf
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -108,20 +107,19 @@ class Replacement:
     judges: tuple[JudgeTests, ...]
 
 
-def section(p: Prepared) -> Replacement:
-    """Test every judge against every rater. There is no test if raters are not named."""
+def section(p: Prepared, annotators: Annotators | None = None) -> Replacement:
+    """Test every judge against every rater. There is no test if raters are not named.
+
+    ``annotators`` has the result of `Annotators.compared`, if it is known.
+    """
     scale = OptionScale.of(p.task)
     design = design_of(p.task, scale)
     if reason := why_no_test(p.task, p.judges):
         return replacement_of(p.task, design, reason=reason)
-    annotators = Annotators.of(p, scale)
+    annotators = annotators or Annotators.compared(p)
     if not annotators.verdicts:
         return replacement_of(p.task, design, reason="no_forced_choices")
-    n_replies: dict[str, int] = {}
-    if p.footing:
-        r, annotators = annotators.at_replies(p.footing.n_replies, p.footing.judges)
-        n_replies = {} if r == inf else dict.fromkeys(p.footing.judges, int(r))
-    return replacement_of(p.task, design, *_tested(annotators, design, n_replies))
+    return replacement_of(p.task, design, *_tested(annotators, design))
 
 
 def replacement_of(
@@ -144,7 +142,7 @@ def replacement_of(
 
 
 def _tested(
-    annotators: Annotators, design: AltTestDesign, n_replies: Mapping[str, int]
+    annotators: Annotators, design: AltTestDesign
 ) -> tuple[tuple[JudgeTests, ...], Controls]:
     p, scale = annotators.p, annotators.scale
     tests = annotators.tests(design)
@@ -161,7 +159,7 @@ def _tested(
         judge_tests(
             test,
             judge=name,
-            n_replies=n_replies.get(name),
+            n_replies=annotators.n_replies.get(name),
             n_tied=annotators.n_tied[name],
             variants=variant_tests[name],
             criteria=criteria.get(name, {}),

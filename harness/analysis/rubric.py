@@ -114,6 +114,7 @@ def _row(
         resampling=replace(resampling, second_stage=level == "two_stage"),
         metrics=[find_metric(name, METRICS) for name in (HIT_RATE, KAPPA)],
         criteria=criteria,
+        beside=(),
     )
     estimates = evaluation.estimates
     return RubricRow(

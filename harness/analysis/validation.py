@@ -17,6 +17,7 @@ from harness.analysis import (
     rubric,
     score_measures,
 )
+from harness.analysis.annotator_variants import Annotators
 from harness.analysis.bound_notes import notes_on_bounds, notes_on_model
 from harness.analysis.estimates import compares_sets, footing_without_reasked, prepare
 from harness.analysis.inputs import on_sampling
@@ -135,7 +136,9 @@ def _sections(p: Prepared) -> _Sections:
     """Compute a validation's sections other than its metrics; None for those without data."""
     lost = [table for table in p.judges if table.outcomes[:, :, LOST].any()]
     fields = sliced_fields(p.task, p.source.items)
-    common = evidence.section(p)
+    is_tested = p.footing is not None and p.task.rater_ids != "positional"
+    annotators = Annotators.compared(p) if is_tested else None
+    common = evidence.section(p, annotators)
     if common:
         common = evidence.with_share_agreeing(p, common)
     return {
@@ -143,7 +146,7 @@ def _sections(p: Prepared) -> _Sections:
         "choosing": metric_choice.section(p, common),
         "sensitivity": beta_sensitivity.section(p, common.distinguishable if common else ()),
         "certainty": human_certainty.section(p),
-        "replacement": rater_replacement.section(p),
+        "replacement": rater_replacement.section(p, annotators),
         "slices": item_slices.section(p, fields) if fields else None,
         "abstention": abstention_rates.section(p, lost) if lost else None,
         "rubric": rubric.section(p, p.task.rubric) if p.task.rubric else None,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from support.analysis_inputs import INVALID, source_of, task_of, truth_source, verdict_of
 
-from harness.analysis import human_certainty
+from harness.analysis import error_analysis, human_certainty
 from harness.analysis.estimates import prepare
 from harness.stats import Resampling
 from harness.stats.metrics.binned_divergence import binned_divergence
@@ -121,7 +121,8 @@ def test_sections_share_the_resamples_of_the_run():
     """Agreement of the humans has the interval here that it has beside the metrics."""
     task = task_of(ratings_of(ROWS))
     p = prepare(source_of(task, {"z": {f"i{i}": "A" for i in range(8)}}))
-    remote = p.own.human_agreement["krippendorff_alpha_nominal"]
+    _, agreement = error_analysis.section(p)
+    remote = agreement["krippendorff_alpha_nominal"]
     local = human_certainty.section(p).strata[0].hh["krippendorff_alpha_nominal"]
     assert (local.value, local.interval.low, local.interval.high) == pytest.approx(
         (remote.value, remote.interval.low, remote.interval.high)

@@ -16,7 +16,7 @@ from harness.analysis.serialize import to_json
 from harness.errors import TaskError
 from harness.options.concerns import Choices
 from harness.report.judge_card import judge_card
-from harness.stats import find_metric
+from harness.stats import evaluate, find_metric
 
 N = 30
 
@@ -55,7 +55,9 @@ def test_metrics_and_ranking_are_weighted_and_a_note_says_so(task):
         weighted.judge("lenient").metrics[weighted.evidence.metric].value
     )
     agreement = weighted.humans.agreement["pairwise_agreement"]
-    assert agreement.value == pytest.approx(p.own.human_agreement["pairwise_agreement"].value)
+    settings = {"tau": 0.5, "positive": (), "weights": p.compared.weights}
+    among = evaluate(p.human, (), resampling=p.resampling(groups=None), **settings).human_agreement
+    assert agreement.value == pytest.approx(among["pairwise_agreement"].value)
     assert agreement.value != plain.humans.agreement["pairwise_agreement"].value
     assert weighted.certainty == plain.certainty
     assert to_json(weighted.replacement) == to_json(plain.replacement)

@@ -194,6 +194,7 @@ def reconstructed_metrics(
         metrics=rows,
         implied=implied,
         weights=weights,
+        beside=(),
     )
     sides = [ComparedSide.of(table, cut, rows) for table in judges]
     counted = np.ones(len(human.items)) if weights is None else weights

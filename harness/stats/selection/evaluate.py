@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from harness.stats.data.kinds import Kinds
 from harness.stats.indeterminacy.translation import F_hat, Translation
 from harness.stats.inference.bootstrap import ALIKE, Units
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- readers of a field's type need it
+from harness.stats.inference.estimate import Estimate, ItemSums  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.inference.estimate_sums import Estimated, average_over_criteria, estimate_all
 from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
@@ -28,7 +28,7 @@ from harness.stats.selection.judge_sums import (
 from harness.stats.selection.rater_panel import rater_covariances, with_rater_variance
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from harness.stats.data.rating_table import Distributions, RatingTable
     from harness.stats.inference.bootstrap import Resampling
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.stats.selection.replies import CommonItems
 
+Beside: TypeAlias = Literal["agreement", "translations"]
+BESIDE: tuple[Beside, ...] = get_args(Beside)
 RANKS_WITH_SETS = "mse(srs/srs)"
 RANKS_WITHOUT_SETS = "js_divergence(s/s)"
 RANKS_ON_ORDERED_SCALES = RANKED_PROBABILITY_SCORE.name
@@ -81,10 +83,8 @@ class Evaluation:
         throughout the evaluation.
     human_agreement : mapping
         Name of a row of `HUMAN_AGREEMENT` to `Estimate`.
-    human_translation : TableTranslation
-        F and beta of the humans.
-    translations : mapping
-        Judge name to `TableTranslation`.
+    of_tables : tuple of TableTranslation
+        F and beta of the humans, then of each judge.
     level : float
         Confidence level.
     units : Units
@@ -98,14 +98,23 @@ class Evaluation:
     estimates: Mapping[str, Mapping[str, Estimate]]
     replicates: Mapping[str, FloatArray]
     human_agreement: Mapping[str, Estimate]
-    human_translation: TableTranslation
-    translations: Mapping[str, TableTranslation]
+    of_tables: tuple[TableTranslation, ...]
     level: float
     units: Units
     covariances: Mapping[str, RaterCovariance] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Evaluation({len(self.judges)} judges, {len(self.metrics)} metrics, {self.units!r})"
+
+    @property
+    def human_translation(self) -> TableTranslation:
+        """F and beta of the humans."""
+        return self.of_tables[0]
+
+    @property
+    def translations(self) -> dict[str, TableTranslation]:
+        """F and beta of each judge, by name."""
+        return dict(zip(self.judges, self.of_tables[1:], strict=True))
 
     def row(self, metric: str) -> Metric:
         """Return an evaluated metric by name; ValueError if there is none."""
@@ -135,6 +144,7 @@ def evaluate(
     weights: FloatArray | None = None,
     common: Mapping[str, CommonItems] | None = None,
     panel: RaterPanel | None = None,
+    beside: Collection[Beside] = BESIDE,
 ) -> Evaluation:
     """Compare judges with the human raters on every metric, with one bootstrap for all.
 
@@ -168,6 +178,8 @@ def evaluate(
     panel : RaterPanel, optional
         Rater of each rating. If five or more raters rated most items, score intervals are over
         items and raters; otherwise, and by default, they apply to these raters only.
+    beside : collection of {"agreement", "translations"}, optional
+        Estimates beside the metrics. Metrics have the same resamples without them. Default: all.
 
     Returns
     -------
@@ -204,8 +216,12 @@ def evaluate(
         for j, side in enumerate(rated)
     ]
     beta_groups = [beta_sums(side) for side in (raters, *rated)]
+    if "translations" not in beside:
+        beta_groups = [_unread(group) for group in beta_groups]
     agreement_group = human_sums(tables[0], resampled.times)
-    if panel is not None:
+    if "agreement" not in beside:
+        agreement_group = _unread(agreement_group)
+    elif panel is not None:
         agreement_group = with_rater_variance(agreement_group, panel, human)
     if weights is not None:
         *metric_groups, agreement_group = [
@@ -218,9 +234,10 @@ def evaluate(
     if criteria is not None:
         averaged, units = average_over_criteria(metric_groups, criteria)
         compared = estimate_all(averaged, Engine.draw(units, resampling))
-    human_translation, *translations = [
+    translations = [
         TableTranslation(F_hat(table), beta["beta"].estimate, beta["cross_call_beta"].estimate)
         for table, beta in zip((human, *judges), betas, strict=True)
+        if beta
     ]
     return Evaluation(
         judges=names,
@@ -231,8 +248,7 @@ def evaluate(
         },
         replicates={row.name: _replicates(row.name, compared) for row in rows},
         human_agreement=_estimates(agreement),
-        human_translation=human_translation,
-        translations=dict(zip(names, translations, strict=True)),
+        of_tables=tuple(translations),
         level=resampling.level,
         units=units,
         covariances=covariances,
@@ -252,6 +268,11 @@ def _variances_of(
         for name, covariance in covariances.items()
     }
     return {name: variance for name, variance in variances.items() if variance is not None}
+
+
+def _unread(group: Sequence[ItemSums]) -> list[ItemSums]:
+    """Return sums without metrics, which still decide which items are equal in the resamples."""
+    return [replace(sums, metrics=()) for sums in group]
 
 
 def one_of_each_kind(
