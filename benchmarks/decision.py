@@ -60,7 +60,7 @@ from harness.stats.inference.metric import find_metric
 from harness.stats.inference.non_inferiority import Margin, least_items, non_inferiority_p
 from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
-from harness.stats.selection.footing import ComparisonRules, Footing, common_footing
+from harness.stats.selection.footing import RULES, ComparisonRules, Footing, common_footing
 from harness.stats.selection.rater_panel import RaterPanel
 from harness.stats.selection.references import one_human
 
@@ -240,7 +240,7 @@ def evidence_of(
         n_replies=footing.n_replies,
         n_items=int(footing.items.shared.sum()),
         n_rated=footing.n_rated,
-        min_answered=footing.min_answered,
+        min_answered=RULES.min_answered,
         margin=MARGIN.value,
         annotator_reason="positional_raters" if anonymous else "",
         n_items_for_human=least_items(alpha, MARGIN.value),

@@ -222,7 +222,7 @@ def evidence_of(
         n_replies=None if footing.n_replies == inf else footing.n_replies,
         n_items=n_items,
         n_rated=int(footing.n_rated),
-        min_answered=footing.min_answered,
+        min_answered=source.settings.min_answered,
         margin=None if margin is None else margin.value,
         annotator_reason=annotator_tests.reason,
         n_items_for_human=least_items(alpha, source.settings.worth),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -156,11 +156,9 @@ def _tested(
     variant_tests, criteria = variants(annotators, design), by_criterion(annotators, design)
     pairings, correlations = combined(annotators, design), rater_correlations(annotators)
     judges = tuple(
-        judge_tests(
-            test,
-            judge=name,
+        replace(
+            judge_tests(test, judge=name, n_tied=annotators.n_tied[name]),
             n_replies=annotators.n_replies.get(name),
-            n_tied=annotators.n_tied[name],
             variants=variant_tests[name],
             criteria=criteria.get(name, {}),
             combined=pairings.get(name),
@@ -171,13 +169,7 @@ def _tested(
     return judges, controls
 
 
-def judge_tests(
-    test: AltTest,
-    *,
-    judge: str,
-    n_tied: int,
-    **further: Any,  # noqa: ANN401 -- fields of JudgeTests
-) -> JudgeTests:
+def judge_tests(test: AltTest, *, judge: str, n_tied: int) -> JudgeTests:
     """Return a judge's test with its margins."""
     return JudgeTests(
         judge=judge,
@@ -185,7 +177,6 @@ def judge_tests(
         n_tied_verdicts=n_tied,
         sweep=eps_sweep(test, SWEEP),
         smallest_eps=smallest_eps(test),
-        **further,
     )
 
 

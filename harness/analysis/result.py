@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable  # noqa: TC003 -- msgspec reads annotations
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Required, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -226,6 +226,22 @@ class Validation:
         return None if Validation.as_html is None else Validation.as_html(self)
 
 
+class Sections(TypedDict, total=False):
+    """Sections of a validation other than its metrics, as in `Validation`."""
+
+    evidence: Required[Evidence | None]
+    choosing: Choosing | None
+    sensitivity: Sensitivity | None
+    certainty: Certainty | None
+    replacement: Replacement | None
+    errors: Errors | None
+    slices: Slices | None
+    abstention: AbstentionRates | None
+    rubric: RubricResult | None
+    scores: Scores | None
+    second_questions: SecondQuestions | None
+
+
 def make_validation(
     source: Source,
     metric: Metric,
@@ -235,7 +251,7 @@ def make_validation(
     task: TaskFacts,
     sampling: Sampling,
     notes: Iterable[str],
-    **sections: Any,  # noqa: ANN401 -- other fields
+    **sections: Unpack[Sections],
 ) -> Validation:
     """Return a validation, with the ranking by a metric and the resulting decision.
 

@@ -34,7 +34,7 @@ from harness.analysis.order_bias import (
 from harness.analysis.prepared import Prepared
 from harness.analysis.rater_agreement import note_on_pairs
 from harness.analysis.ratings import rater_panel
-from harness.analysis.result import Validation, make_validation
+from harness.analysis.result import Sections, Validation, make_validation
 from harness.analysis.second_questions import SecondQuestions, second_questions
 from harness.analysis.serialize import DIGITS, rows_of
 from harness.analysis.sliced_fields import sliced_fields
@@ -83,7 +83,8 @@ def validate(source: Source) -> Validation:
         return validate_open(source)
     p = prepare(source)
     sections = _sections(p)
-    errors, human_agreement = error_analysis.section(p)
+    sections["errors"], human_agreement = error_analysis.section(p)
+    sensitivity = sections["sensitivity"]
     judges = tuple(_judge_result(p, facts) for facts in source.judges)
     return make_validation(
         source,
@@ -98,11 +99,10 @@ def validate(source: Source) -> Validation:
         ),
         notes=(
             *_notes(p),
-            *(notes_on_bounds(sections["sensitivity"]) if p.sets.from_pairs else ()),
+            *(notes_on_bounds(sensitivity) if sensitivity and p.sets.from_pairs else ()),
             *(notes_on_model(p.modelled) if p.modelled else ()),
             *_notes_on_order(judges),
         ),
-        errors=errors,
         **sections,
     )
 
@@ -117,22 +117,7 @@ class EffectsOfOrder(TypedDict, total=False):
 LOST = [OUTCOMES.index("abstained"), OUTCOMES.index("invalid")]
 
 
-class _Sections(TypedDict):
-    """Sections of a validation other than its metrics."""
-
-    evidence: evidence_rows.Evidence | None
-    choosing: metric_choice.Choosing | None
-    sensitivity: beta_sensitivity.Sensitivity
-    certainty: human_certainty.Certainty | None
-    replacement: rater_replacement.Replacement | None
-    slices: item_slices.Slices | None
-    abstention: abstention_rates.AbstentionRates | None
-    rubric: rubric.RubricResult | None
-    scores: score_measures.Scores | None
-    second_questions: SecondQuestions | None
-
-
-def _sections(p: Prepared) -> _Sections:
+def _sections(p: Prepared) -> Sections:
     """Compute a validation's sections other than its metrics; None for those without data."""
     lost = [table for table in p.judges if table.outcomes[:, :, LOST].any()]
     fields = sliced_fields(p.task, p.source.items)

@@ -6,7 +6,6 @@ import hashlib
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -151,7 +150,7 @@ def ask_part(
     if folder.manifest.state == "asked":
         exit_code = ExitCode(folder.manifest.exit_code or 0)
         return folder, Asked(exit_code, CostBudget(None, run_cost_usd(folder)))
-    store = _opener(plan, folder, observer, place)()
+    store = _Session(plan, folder, observer, place).open_store()
     return folder, ask_open_units(plan, folder, store, observer=observer, shows_text=shows_text)
 
 
@@ -199,14 +198,13 @@ def ask_plan(
     observer: Observer,
     out: Path | None = None,
     place: Place = HERE,
-    stop: StopRequests | None = None,
 ) -> tuple[RunFolder, Asked]:
     """Send a plan's open requests, in its run folder, without validation.
 
     Parameters are those of `run_plan`, and so are the errors.
     """
     with _folder_of(plan, out, place, observer) as folder:
-        return folder, _ask(plan, folder, observer=observer, place=place, stop=stop)
+        return folder, _Session(plan, folder, observer, place).ask()
 
 
 @contextmanager
@@ -243,22 +241,10 @@ def execute(
     stop: StopRequests | None = None,
 ) -> RunResult:
     """Send all open requests, then validate the verdicts and write results; see `run_plan`."""
-    asked = _ask(plan, folder, observer=observer, place=place, stop=stop)
+    session = _Session(plan, folder, observer, place, stop)
+    asked = session.ask()
     budget = asked.budget
-    if plan.embedder:
-        try:
-            embed(
-                source_of(folder, plan.task),
-                plan.embedder,
-                folder.embeddings,
-                _opener(plan, folder, observer, place)(),
-                observer=observer,
-                budget=budget,
-                retry=plan.retry,
-                stop=stop,
-            )
-        finally:
-            note_paid(folder, budget)
+    session.embed(budget)
     try:
         validation = finish(folder, task=plan.task if plan.config.item_text else None)
     except KeyboardInterrupt:
@@ -273,56 +259,75 @@ def execute(
     return RunResult(folder, validation, cost_usd, asked.exit_code, budget.assumed_usd)
 
 
-def _ask(
-    plan: Plan,
-    folder: RunFolder,
-    *,
-    observer: Observer,
-    place: Place,
-    stop: StopRequests | None,
-) -> Asked:
-    """Send all open requests, and report how to send the rest if some remain."""
-    follow = _launched(plan, folder, place)
-    store = _opener(plan, folder, observer, place)()
-    asked = ask_open_units(plan, folder, store, observer=observer, stop=stop, follow=follow)
-    if folder.manifest.state == "stopped" and not plan.is_part:
-        is_unreadable = UNREADABLE in folder.manifest.ended.values()
-        options = [*plan.resume_options, *(["--keep-going"] if is_unreadable else [])]
-        options += place.resume_words
-        command = resume_command(folder.path, place.cache, place.store, options)
-        limit = (plan.config.max_cost, asked.budget.assumed_usd)
-        observer.say(how_to_resume(command, asked.exit_code, *limit))
-    return asked
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A plan, the folder of its run, and where and how its requests are sent; see `run_plan`."""
 
+    plan: Plan
+    folder: RunFolder
+    observer: Observer
+    place: Place
+    stop: StopRequests | None = None
 
-def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> Callable[[], Store]:
-    """Return a function that opens the cache, or the store used instead."""
-    if place.store is not None:
-        name = folder.manifest.run_id
-        return partial(
-            shared_store,
-            place.store,
-            plan,
-            name,
-            observer,
-            budget=place.budget_name,
-            folder=folder.path.name,
+    def ask(self) -> Asked:
+        """Send all open requests, and report how to send the rest if some remain."""
+        plan, folder, place = self.plan, self.folder, self.place
+        follow, store = self._launched(), self.open_store()
+        asked = ask_open_units(
+            plan, folder, store, observer=self.observer, stop=self.stop, follow=follow
         )
-    if place.no_store:
-        return NoStore
-    cache = place.cache or cache_folder()
-    return partial(ResponseCache, cache, observer.say, is_refreshed=place.refresh)
+        if folder.manifest.state == "stopped" and not plan.is_part:
+            is_unreadable = UNREADABLE in folder.manifest.ended.values()
+            options = [*plan.resume_options, *(["--keep-going"] if is_unreadable else [])]
+            options += place.resume_words
+            command = resume_command(folder.path, place.cache, place.store, options)
+            limit = (plan.config.max_cost, asked.budget.assumed_usd)
+            self.observer.say(how_to_resume(command, asked.exit_code, *limit))
+        return asked
 
+    def embed(self, budget: CostBudget) -> None:
+        """Request the vectors of texts that the run compares, if its task compares any."""
+        if self.plan.embedder is None:
+            return
+        try:
+            embed(
+                source_of(self.folder, self.plan.task),
+                self.plan.embedder,
+                self.folder.embeddings,
+                self.open_store(),
+                observer=self.observer,
+                budget=budget,
+                retry=self.plan.retry,
+                stop=self.stop,
+            )
+        finally:
+            note_paid(self.folder, budget)
 
-def _launched(
-    plan: Plan, folder: RunFolder, place: Place
-) -> Callable[[Store, Observer, StopRequests], str] | None:
-    """Return a function that starts and follows the run's other processes, if it has any."""
-    if place.executor == "local":
-        return None
-    if place.store is None:
-        raise RunError("processes on a cluster need a shared store. Pass --store postgresql://...")
-    return edge("cluster", ClusterEdge).launcher(plan, folder, place)
+    def open_store(self) -> Store:
+        """Open the cache, or the store used instead."""
+        place, say = self.place, self.observer.say
+        if place.store is not None:
+            return shared_store(
+                place.store,
+                self.plan,
+                self.folder.manifest.run_id,
+                self.observer,
+                budget=place.budget_name,
+                folder=self.folder.path.name,
+            )
+        if place.no_store:
+            return NoStore()
+        return ResponseCache(place.cache or cache_folder(), say, is_refreshed=place.refresh)
+
+    def _launched(self) -> Callable[[Store, Observer, StopRequests], str] | None:
+        """Return a function that starts and follows the run's other processes, if it has any."""
+        if self.place.executor == "local":
+            return None
+        if self.place.store is None:
+            raise RunError(
+                "processes on a cluster need a shared store. Pass --store postgresql://..."
+            )
+        return edge("cluster", ClusterEdge).launcher(self.plan, self.folder, self.place)
 
 
 def _complete(plan: Plan, folder: RunFolder) -> RunResult:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from inspect import get_annotations
-from types import NoneType, UnionType
+from types import EllipsisType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -25,11 +25,14 @@ from typing import (
     Literal,
     ParamSpec,
     Self,
+    TypedDict,
     TypeVar,
     Union,
+    Unpack,
     cast,
     get_args,
     get_origin,
+    overload,
 )
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
+Value = TypeVar("Value")
 Model = TypeVar("Model", bound="Options")
 
 PANELS = (  # panels of a help page, in order
@@ -132,6 +136,34 @@ class DeclaredOption:
         return text.replace("{{", "{").replace("}}", "}")
 
 
+class Bounds(TypedDict, total=False):
+    """Bounds of an option's value, as in `pydantic.Field`."""
+
+    ge: float
+    gt: float
+    le: float
+    lt: float
+    allow_inf_nan: bool
+    strict: bool
+
+
+class Naming(Bounds, total=False):
+    """Bounds of an option's value, and how it is named and shown; see `option`."""
+
+    flag: str
+    metavar: str | None
+    variable: str | None
+    rare: bool
+
+
+@overload
+def option(default: EllipsisType, text: str, **more: Unpack[Naming]) -> Any: ...  # noqa: ANN401 -- it has no default with a type
+
+
+@overload
+def option(default: Value, text: str, **more: Unpack[Naming]) -> Value: ...
+
+
 def option(
     default: object,
     text: str,
@@ -140,8 +172,8 @@ def option(
     metavar: str | None = None,
     variable: str | None = None,
     rare: bool = False,
-    **bounds: Any,  # noqa: ANN401 -- of `pydantic.Field`
-) -> Any:  # noqa: ANN401 -- as `pydantic.Field`
+    **bounds: Unpack[Bounds],
+) -> object:
     """Declare an option.
 
     Parameters
@@ -160,10 +192,11 @@ def option(
     rare : bool
         Whether a help page with many options leaves it to ``--help-all``.
     **bounds
-        Bounds of `pydantic.Field`: ``ge``, ``le``, ``gt``, ``lt`` and so on.
+        Bounds of the value.
     """
     extra = {"flag": flag, "metavar": metavar, "variable": variable, "rare": rare}
-    return Field(default, description=text, json_schema_extra=cast("Any", extra), **bounds)
+    made: object = Field(default, description=text, json_schema_extra=cast("Any", extra), **bounds)
+    return made
 
 
 @cache

@@ -94,8 +94,6 @@ class Footing:
         worst possible answer; nan if the metric isn't a mean.
     n_rated : int
         Number of items with the ratings that the metric needs.
-    min_answered : float
-        Share of them that a ranked judge must have answered.
     level : float
         Confidence level.
     unit : {"item", "group"}
@@ -126,7 +124,6 @@ class Footing:
     references: tuple[HumanReference, ...]
     values_with_losses: FloatArray
     n_rated: int
-    min_answered: float
     level: float
     unit: ResampledUnit
     n_units: int
@@ -494,7 +491,6 @@ def footing_of(
         winner=winner,
         clearly_better=clearly,
         beats=beats,
-        min_answered=rules.min_answered,
         level=resampling.level,
         **about,
     )
