@@ -59,7 +59,7 @@ def last_command(text, word):
     return [command for command in commands_in(text) if word in command][-1]
 
 
-@situation("_ask: resume_command()")
+@situation("ask: resume_command()")
 def test_cost_limit_is_raised_as_the_message_says(place, stub):
     """And the run is then finished."""
     write_judges(stub, far=({"say": "A"}, {"price": {"input": 1, "output": 1}}))
