@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SELECTION_NOTE = (
     "For each metric (row) and beta of the raters (column): the judge that the metric selects, "
     "its value, and in brackets how much worse it is than the best judge. Bias is shown without "
-    "its sign. All numbers are point estimates."
+    "its sign. All numbers are point estimates. Metrics that are NA at every beta aren't listed."
 )
 SELECTED_BY_GOAL = "the goal itself"
 
@@ -24,8 +24,12 @@ SELECTED_BY_GOAL = "the goal itself"
 def selection_table(
     selections: Mapping[str, SelectionOverBeta], goal: str, name_of: Callable[[str], str]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows with the judge each metric selects by beta, the goal itself last."""
-    metrics = [name for name in selections if name not in GOALS] + [goal]
+    """Return heads and rows with the judge each metric selects by beta, the goal itself last.
+
+    A metric that selects no judge at any beta has no row.
+    """
+    selecting = [name for name in selections if name not in GOALS and any(selections[name].judges)]
+    metrics = [*selecting, goal]
     rows = []
     for metric in metrics:
         row = selections[metric]

@@ -8,6 +8,8 @@ import pytest
 from support.html_pages import MOST_WORDS, n_words
 from support.processes import invoke
 
+MOST_HEIGHT, MOST_WORDS_OPEN = 10_500, 3_600  # CSS pixels and words: half of what they once were
+
 
 def test_words_are_counted_once_wherever_they_stand():
     """Text between tags, in drawings, and in the script's data; no code and no attribute."""
@@ -34,6 +36,30 @@ def bundled_page(tmp_path_factory):
 def test_page_of_the_bundled_task_is_half_as_long_as_it_was(bundled_page):
     """Three judges on 120 items: at most 13,000 words, the folded ones included."""
     assert n_words(bundled_page) <= MOST_WORDS
+
+
+@pytest.mark.slow
+def test_page_with_every_section_open_is_half_as_high_as_it_was(browser, bundled_page):
+    """At most 10,500 px and 3,600 words; groups in a section stay folded."""
+    opened = browser.new_page(viewport={"width": 1440, "height": 900})
+    opened.set_content(bundled_page)
+    opened.evaluate("document.querySelectorAll('.part').forEach(part => { part.open = true })")
+    assert opened.evaluate("document.documentElement.scrollHeight") <= MOST_HEIGHT
+    assert len(opened.locator("body").inner_text().split()) <= MOST_WORDS_OPEN
+    opened.close()
+
+
+@pytest.mark.slow
+def test_no_row_of_the_table_by_beta_is_empty(bundled_page):
+    """Metrics that are NA at every beta had rows of their own."""
+    [table] = re.findall(
+        r'aria-label="Selected judge by metric and beta: decision.*?</table>',
+        bundled_page,
+        re.DOTALL,
+    )
+    rows = re.findall(r"<tr>(.*?)</tr>", table.partition("<tbody>")[2], re.DOTALL)
+    assert len(rows) > 1
+    assert not [row for row in rows if set(re.findall(r"<td>(.*?)</td>", row)) == {"NA"}]
 
 
 @pytest.mark.slow
