@@ -101,7 +101,7 @@ def rows_of(page: str, heads: str) -> list[list[str]]:
 def test_readme_tells_what_races_and_estimates_saved():
     """The figures are those of the tables that the named benchmarks write."""
     text = " ".join(README.read_text(encoding="utf-8").split())
-    share, wrong = re.search(r"used ([\d.]+)% of .*? at most ([\d.]+)% of", text).groups()
+    share, wrong = re.search(r"with ([\d.]+)% of .*? at most ([\d.]+)% of", text).groups()
     *data, median = rows_of("racing.md", "| data | items | within 0.05 |")
     real = [row for row in data if "by group" not in row[0]]
     assert len(real) == 6
