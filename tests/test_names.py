@@ -31,7 +31,10 @@ def bindings(folder):
     return names
 
 
-@pytest.mark.parametrize("folder", [HARNESS, TESTS], ids=["harness", "tests"])
+@pytest.mark.parametrize(
+    "folder",
+    [pytest.param(HARNESS, id="harness"), pytest.param(TESTS, id="tests", marks=pytest.mark.slow)],
+)
 def test_identifiers_are_not_empty_words(folder):
     """Words that name nothing stay below 3 of 1,000 bindings."""
     names = bindings(folder)

@@ -52,7 +52,6 @@ COMMANDS = [
     "run --task FOLDER --judges gpt,claude,random --dry-run",
     "validate RUN",
     "validate --task FOLDER --verdicts FOLDER/verdicts.csv",
-    "validate --task FOLDER --verdicts FOLDER/many.csv",
     "report RUN",
     "report RUN HELD",
     "confirm run HELD --judge lexicon",
@@ -63,14 +62,19 @@ COMMANDS = [
     "history RUN",
     "curate audit FOLDER",
     "curate next FOLDER --budget 100",
-    "plan annotators --task FOLDER --verdicts FOLDER/verdicts.csv --judge m1",
     "plan difference 0.1 --task FOLDER --verdicts FOLDER/verdicts.csv",
     "gate RUN --require decision=use",
     "doctor --judges lexicon",
 ]
+SLOW = [
+    "validate --task FOLDER --verdicts FOLDER/many.csv",
+    "plan annotators --task FOLDER --verdicts FOLDER/verdicts.csv --judge m1",
+]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, *(pytest.param(command, marks=pytest.mark.slow) for command in SLOW)]
+)
 def test_output_fits_on_a_screen(command, folder, runs, tmp_path):
     """The rest is behind --details, or in a file."""
     places = {"FOLDER": folder, "OUT": tmp_path, "RUN": runs[0], "HELD": runs[1]}

@@ -14,6 +14,7 @@ from support.analysis_inputs import (
     source_of,
     task_of,
 )
+from support.source_trees import tree_of
 
 from harness.analysis import validate
 from harness.analysis.judge_result import FixedRatersReason
@@ -55,11 +56,7 @@ ALL = values(NAReason) | values(CheckReason) | values(ExclusionReason) | values(
 
 def modules() -> list[tuple[str, ast.Module]]:
     names = {path: path.relative_to(HARNESS).as_posix() for path in HARNESS.rglob("*.py")}
-    return [
-        (name, ast.parse(path.read_text(encoding="utf-8")))
-        for path, name in names.items()
-        if name not in OF_WORDS
-    ]
+    return [(name, tree_of(path)) for path, name in names.items() if name not in OF_WORDS]
 
 
 def given(tree: ast.Module) -> set[str]:

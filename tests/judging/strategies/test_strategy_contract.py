@@ -7,6 +7,7 @@ import inspect
 from pathlib import Path
 
 import pytest
+from support.source_trees import tree_of
 from support.task_folders import make_task_folder
 
 from harness.judging.computed_verdicts import computed_verdicts
@@ -183,8 +184,8 @@ def test_no_module_outside_the_folder_compares_the_name_of_a_strategy():
     for path in sorted(PACKAGE.rglob("*.py")):
         if FOLDER in path.parents or "_bundled" in path.parts:
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        faults += [f"{path.relative_to(PACKAGE)}:{n}: {code}" for n, code in names_compared(tree)]
+        compared = names_compared(tree_of(path))
+        faults += [f"{path.relative_to(PACKAGE)}:{n}: {code}" for n, code in compared]
     assert faults == []
 
 
@@ -196,7 +197,7 @@ def test_no_module_outside_the_folder_imports_a_strategy():
         if FOLDER in path.parents or "_bundled" in path.parts:
             continue
         text = path.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(text)) if "judging.strategies" in text else ():
+        for node in ast.walk(tree_of(path)) if "judging.strategies" in text else ():
             if isinstance(node, ast.ImportFrom) and "judging.strategies" in (node.module or ""):
                 faults += [f"{path}: {a.name}" for a in node.names if a.name in classes]
     assert faults == []
