@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import TaskError
 from harness.files.tables.checks import as_text
+from harness.tasks.columns.column_words import RATERS, TIES, contains_word
 from harness.tasks.columns.formats import Format, Reading, first_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from harness.files.tables import Row
 
@@ -79,8 +81,20 @@ ULTRAFEEDBACK = Format("ratings of UltraFeedback", _is_ultrafeedback, _ultrafeed
 
 def _is_arena(content: object) -> bool:
     names = first_row(content).keys()
-    has_winner = "winner" in names or names >= KAGGLE.keys()
-    return {"model_a", "model_b"} <= names and has_winner and any(f"{s}_a" in names for s in SIDES)
+    if not {"model_a", "model_b"} <= names or not any(f"{s}_a" in names for s in SIDES):
+        return False
+    return names >= KAGGLE.keys() or (
+        "winner" in names and all(map(_names_a_side, map(_winner, _rows(content))))
+    )
+
+
+def _rows(content: object) -> Sequence[Row]:
+    return [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
+
+
+def _names_a_side(winner: str) -> bool:
+    """Return whether a vote is for one of the two models, for none, or missing."""
+    return not winner or winner in WINNERS or contains_word(winner, TIES)
 
 
 def _arena(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
@@ -93,7 +107,9 @@ def _arena(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     names = rows[0]
     side = next(s for s in SIDES if f"{s}_a" in names)
     prompts = [n for n in ("prompt", "question", "instruction", "context") if n in names]
-    voter = next((n for n in VOTERS if n in names and any(row.get(n) for row in rows)), "")
+    _check_winners(rows)
+    voters = [*VOTERS, *(name for name in names if contains_word(name, RATERS))]
+    voter = next((n for n in voters if n in names and any(row.get(n) for row in rows)), "")
     turn = ["turn"] if "turn" in names else []
     texts = [*prompts, f"{side}_a", f"{side}_b"]
     reading.columns |= {"id": ["item_id"], "text": texts, "rater": ["voter"], "label": ["winner"]}
@@ -101,6 +117,8 @@ def _arena(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
         reading.columns["group"] = ["question"]
     reading.columns["judges"] = []
     reading.scale, reading.options = "pairwise", tuple(_winners(rows))
+    used = {*texts, *KAGGLE, "winner", voter}
+    kept = {name: _of_other_side(name, names) for name in names if name not in used}
     first: dict[tuple[str, ...], tuple[str, str, str]] = {}
     names_taken: set[str] = set()
     votes: dict[str, int] = {}
@@ -123,9 +141,26 @@ def _arena(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
             **{n: row.get(n) for n in prompts},
             f"{side}_a": row[f"{side}_b" if swapped else f"{side}_a"],
             f"{side}_b": row[f"{side}_a" if swapped else f"{side}_b"],
+            **{n: row.get(other if swapped else n) for n, other in kept.items()},
             "voter": as_text(row.get(voter)) if voter else f"vote {place}",
             "winner": WINNERS.get(winner, winner) if swapped else winner,
         }
+
+
+def _check_winners(rows: Sequence[Row]) -> None:
+    """Reject votes that name the winner in another way, since a swap would turn them around."""
+    for number, winner in enumerate(map(_winner, rows), 1):
+        if not _names_a_side(winner):
+            raise TaskError(
+                f"row {number}: the winner is {winner!r}, and that of other rows is model_a or "
+                "model_b. Name the winner in one way."
+            )
+
+
+def _of_other_side(name: str, names: Collection[str]) -> str:
+    """Return the column with the same property of the other answer, or the column itself."""
+    other = name[:-1] + {"a": "b", "b": "a"}.get(name[-1:], "")
+    return other if name[-2:] in {"_a", "_b"} and other in names else name
 
 
 def _battle(row: Row, number: int) -> str:
