@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 14  # raised whenever the reading of a reply in the tests' corpora changes
+GRAMMAR_VERSION = 15  # raised whenever the reading of a reply in the tests' corpora changes
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
@@ -115,12 +115,13 @@ SENTENCE = re.compile(
 )
 ADVERB = re.compile(
     r"(?P<rest>[^\n]*[^\s,]),?\s+(?:only|alone|absolutely|indeed|of\scourse|definitely|clearly|certainly|for\ssure"
-    r"|without\s(?:a|any)\sdoubt)[.!]?\Z"
+    r"|without\s(?:a|any)\sdoubt|at\sall)[.!]?\Z"
     r"|(?:it['\u2019]s|it\s+is|this\s+is)\s+an?\s+(?=\w)"
     r"|(?:both|only|just|simply|definitely|clearly|certainly|sure|okay|ok)[!,:]?\s+(?=\S)"
     r"|(?P<article>an?|the)\s+(?:(?:clear|solid|definite|firm)\s+)?(?=\w)",
     re.IGNORECASE,
 )
+TWO_KEYS = re.compile(r"A\s+[A-Z]\W*")  # not an article and a key
 ORDINAL = re.compile(
     r"the\s+(?P<rest>\w+)\s+(?:one|answer|response|option|output|choice)[.!]?\Z", re.IGNORECASE
 )
@@ -537,7 +538,7 @@ def _plain_forms(form: str, *, has_lead: bool) -> Iterator[tuple[str, bool, bool
         yield form[sentence.end() :].strip(), True, True
     if ordinal := ORDINAL.match(form):
         yield ordinal["rest"], False, has_lead
-    if adverb := ADVERB.match(form):
+    if (adverb := ADVERB.match(form)) and not TWO_KEYS.fullmatch(form):
         for layer in layers(adverb["rest"] or form[adverb.end() :]):
             yield layer, False, has_lead
             if adverb.lastgroup is None and (sentence := SENTENCE.match(layer)):

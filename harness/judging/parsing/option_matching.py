@@ -108,6 +108,8 @@ TIES_ALONE = (
     "no preference",
     "no winner",
     "no clear winner",
+    *("same", "the same", "both are the same", "they are the same", "both are equal"),
+    *("they are equal", "they tie", "both tie"),
 )  # more such names, which don't count inside sentences
 AGREEMENTS = {  # in English and other languages
     "yes": (
@@ -159,10 +161,11 @@ RIVAL = re.compile(
     rf"(?:{'|'.join((*RIVALS, *UNSPACED_RIVALS))})[ _]?(?P<mark>[a-z0-9])", re.IGNORECASE
 )
 ORDINALS = ("first", "second")  # of two compared texts
+INFLECTED = {"pass": ("passed", "passes"), "fail": ("failed", "fails")}
 ALONE = frozenset(
     (
-        *(*TIES_ALONE, *NUMERALS, *chain(*AGREEMENTS.values())),
-        *(*ORDINALS, *(f"{ordinal} one" for ordinal in ORDINALS)),
+        *(*TIES_ALONE, *NUMERALS, *ORDINALS),
+        *(*chain(*AGREEMENTS.values()), *chain(*INFLECTED.values())),
     )
 )
 NEGATED = re.compile(r"no[nt]?[\s-]+(?P<rest>.+)")  # "not toxic" is "non-toxic"
@@ -293,7 +296,7 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
         line = f"{label} - {description}" if description else label
         _add(loose, i, fold(key), fold(label), fold(line))
     rivals = _add_rivals(loose, options)
-    for name, others in AGREEMENTS.items():
+    for name, others in (AGREEMENTS | INFLECTED).items():
         for other in others if name in loose else ():
             loose.setdefault(other, loose[name])
     for name, reading in list(loose.items()):

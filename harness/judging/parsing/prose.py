@@ -63,6 +63,7 @@ from harness.judging.parsing.statement_faults import (
     MIN_GROUNDS,
     MIN_REASONS,
     OF_SOMETHING_ELSE,
+    SPEAKER,
     STOP,
     WORD,
     ReplyFault,
@@ -121,7 +122,7 @@ PREFERRED = re.compile(
 NUMBER_BESIDE = re.compile(rf"[{re.escape(CLOSING)}]*[\s,:(\[\u2013\u2014-]{{1,4}}(?P<number>\d)")
 SUBJECT = re.compile(
     r"\b(?:(?:both|either|only|just)\s+)?(?:(?:the|die|la)\s+(?:answer|response|reply|output|version|antwort|respuesta|resposta"
-    r"|risposta|r\xe9ponse)\s+(?:of|by|from|von|de|del|du|do|di)\s+)?(?:the\s+)?(?:an?\s+(?:score|rating)\s+of\s+)?(?:(?:(?P<one>answer|response)|option|key|label|choice|rating|score)s?\s+)?[^\w\s,.;:]{0,3}\Z",
+    r"|risposta|r\xe9ponse)\s+(?:of|by|from|von|de|del|du|do|di)\s+)?(?:(?:the|el|la|le|der|die|das)\s+)?(?:an?\s+(?:score|rating)\s+of\s+)?(?:(?:(?P<one>answer|response)|option|key|label|choice|rating|score)s?\s+)?[^\w\s,.;:]{0,3}\Z",
     re.IGNORECASE,
 )
 GOES_ON = re.compile(r"(?:'s)?\s+[a-z]|\s*[^\x00-\x7f]|(?:'s)?\s*[(,]?\s*(?=\w*n't)")
@@ -134,7 +135,7 @@ REASON_JOINT = re.compile(
     r"|perch\xe9)\s+"
 )
 NEGATIVE = re.compile(
-    r"\b(?:no|fail(?:ed)?|false|incorrect|wrong|nein|non|n\xe3o|\u043d\u0435\u0442"
+    r"\b(?:no|fail(?:ed|s)?|false|incorrect|wrong|nein|non|n\xe3o|\u043d\u0435\u0442"
     r"|\u4e0d|\u4e0d\u662f|\u5426|\u3044\u3044\u3048|\uc544\ub2c8\uc694)\W*\Z|\bnot\b",
     re.IGNORECASE,
 )  # an answer, with or without its lead-in
@@ -184,7 +185,7 @@ _COMPARED = (
 )
 RELATED = re.compile(
     rf"\W*(?:(?:so|therefore|thus|hence),?\s+)?(?:the|this)\s+{_COMPARED}\s+(?:(?:clearly|directly|fully|does)\s+)?"
-    rf"(?P<verb>[a-z]{{5,}})s\s+(?:it|(?:the|this)\s+{_COMPARED})(?=\W*\Z|,?\s+(?:because|since|as)\b)",
+    rf"(?P<verb>[a-z]{{5,}})s\s+(?:it|(?:the|this)\s+{_COMPARED})(?=\W*\Z|,?\s+(?:because|since|as)\b|\s*[:(]\s*\w)",
     re.IGNORECASE,
 )
 PRONOUN = re.compile(
@@ -205,8 +206,9 @@ UNEQUAL = re.compile(
     r"\b(?:absent|missing|lack|neither|den\w+|opposite|than|rather|more|less|most|could|would|or)\b|[?:;]",
     re.IGNORECASE,
 )
+ACCEPTS = re.compile(r"\bi(?:'d|\s+would)?\s+accept\s+(?:either\s+)?\Z", re.IGNORECASE)
+SO = re.compile(r",\s+(?:so|therefore|hence)\s+(?=i\b|we\b)", re.IGNORECASE)
 INFORMATION = re.compile(r"\b(?:information|context|evidence|detail)\b", re.IGNORECASE)
-SPEAKER = re.compile(r"\bthe\s+(?:writer|author|speaker|user|poster|customer)\b", re.IGNORECASE)
 HEADING_JOINT = re.compile(r"[)\]\s]*(?:[:\uff1a(]|\s[-\u2013\u2014]\s)\s*")
 CLOSING_JOINT = re.compile(r"\s*(?:[:\uff1a]|\u2192|[-=]+>)\s+|\s+[\u2013\u2014-]\s+")
 UNENDED = re.compile(  # a full stop that doesn't end a sentence
@@ -664,7 +666,7 @@ class _Reply:
         clause = self._bare[joint.end() : line.end] if joint else ""
         is_head = not self._bare[line.start : first.start].strip("-*\u2022 \t([0123456789.)" + MASK)
         is_only = all(m.answer == first.answer or m.is_bare for m in named)
-        about = SPEAKER.sub("", clause)
+        about = SPEAKER.sub("it", clause)
         is_reason = len(WORD.findall(clause)) > 1 and not (
             UNEQUAL.search(clause) or any(word_fault(about, p) for p in self._languages)
         )
@@ -863,7 +865,12 @@ class _Reply:
             return
         head = self._bare[sentence.start : said.start()]
         for phrases in self._languages[:1]:
-            fault = fault_before(head, phrases)
+            rest = self._bare[said.end() : sentence.end]
+            fault = fault_before(head, phrases) or word_fault(
+                rest, phrases, ("conditional", "hedge")
+            )
+            if retracts(rest, phrases):
+                fault = "retracted"
             yield Statement(frozenset([answer]), *place[1:], "complement", fault)
 
     def _by_pronoun(self, sentence: Sentence, inside: Sequence[Mention]) -> Iterator[Statement]:
@@ -935,6 +942,7 @@ class _Reply:
         if sentence.is_foreign or sentence.start >= self._material:
             return
         head = self._bare[sentence.start : sentence.end]
+        head = SO.split(head, maxsplit=1)[-1]
         for phrases in self._languages:
             said = phrases.abstention.match(head)
             rest = head[said.end() :] if said else ""
@@ -1170,6 +1178,8 @@ class _Reply:
 
     def _are_accepted(self, inside: Sequence[Mention]) -> bool:
         """Return whether options joined by "or" are accepted: "3 or 4 would be reasonable"."""
+        if ACCEPTS.search(self._bare, 0, inside[0].start):
+            return True
         return any(
             phrases.set_predicate.match(self._bare, inside[-1].end) for phrases in self._languages
         )

@@ -42,7 +42,7 @@ BOUNDARY = re.compile(
     rf"[{re.escape(CLOSING)}]*\s*(?:$|[,;:.!()\u3001\u3002\uff0c\uff1a\uff1b\uff01\uff08]|[-\u2013\u2014]\s)"
 )
 CONCEDED = re.compile(
-    r"\s*,?\s*(?:even\s+though|although|though|despite|while|whereas)\b", re.IGNORECASE
+    r"\s*,?\s*(?:even\s+(?:though|if)|although|though|despite|while|whereas)\b", re.IGNORECASE
 )
 MILD = re.compile(  # in reasons: about the text, not about the answer
     r"\b(?:all\s+but\s+one|(?:but|yet|though|although)(?=\s+(?!(?:i|it|this|that|these|the|my|we|you|he|she|they|maybe|perhaps|not"
@@ -50,6 +50,10 @@ MILD = re.compile(  # in reasons: about the text, not about the answer
     r"|(?<=it\s)(?:only|just)(?=\s+\w+s\b)"
     r"|(?:the|an?)\s+(?:wrong|incorrect|false)\s+(?!(?:answer|verdict|label|option|choice|key|rating|score)\b)\w+)\b"
     r"|,\s*not\s+(?:(?:in|on|at|the|an?|from|by)\s+)?[\w'-]+(?=\W*\Z)",
+    re.IGNORECASE,
+)
+MILD_LATER = re.compile(  # in a sentence of reasons: "..., but the answer says 1978"
+    r"(?<=,\s)but(?=\s+(?:the|its)\s+(?:answer|response|summary|text|context|passage|article|source|claim|reply|output)\s+[a-z]+s\b)",
     re.IGNORECASE,
 )
 SENTENCE_MARKS = ".!?\n"
@@ -64,8 +68,20 @@ OWNED = re.compile(
 )
 NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 STOP = re.compile(rf"[{re.escape(CLOSING)}\s.!\u3002\uff01]*$")
+SPEAKER = re.compile(r"\bthe\s+(?:writer|author|speaker|user|poster|customer)\b", re.IGNORECASE)
+BUT_IT = re.compile(r"(?:but|however),?\s+it", re.IGNORECASE)
+LACKS = re.compile(  # after "but it": about the rated text
+    r"\s+(?:could|can)\s+(?:be|have|use)\s+(?!(?:wrong|a\s+mistake|argued|said|that)\b)\w"
+    r"|\s+(?:lacks|misses|omits|ignores|repeats|leaves|contains|has|needs|skips|forgets|overlooks)\b|\s+(?:does|did)(?:n't|\s+not)\s+\w{3}",
+    re.IGNORECASE,
+)
 STRESSED = re.compile(
     r"(?:\A|[.!?:;,]\s|\bthat\s|\band\s|\bas\s|\bbecause\s)\s*(?:it|they|which|(?:the|its)\s+\w+)\s+\Z",
+    re.IGNORECASE,
+)
+DENIED_FACT = re.compile(  # "the quote doesn't exist"
+    r"\W*(?:the|its|their|his|her)\s+(?!(?:answer|verdict|label|option|choice|key|rating|score|decision|other|text|comment)\b)"
+    r"(?:[\w-]+\s+){1,4}?(?:(?:does|do|did|is|are|was|were|has|have|can|could|will)(?:n't|\s+not)|cannot)\s+\w",
     re.IGNORECASE,
 )
 STRESSED_VERB = re.compile(
@@ -136,11 +152,14 @@ def gives_grounds(
     text are a reason for several answers.
     """
     words = WORD.findall(clause)
-    clause = MILD.sub("", clause) if is_joined else clause
+    clause = SPEAKER.sub("it", clause) if is_joined else clause
+    clause = MILD.sub("", clause) if is_joined else MILD_LATER.sub("", clause)
     if not words or (not is_joined and len(words) < MIN_REASONS):
         return False
     is_short = len(words) < MIN_GROUNDS
     english, *others = languages()
+    is_fact = is_joined and DENIED_FACT.match(clause) and not english.thing.search(clause)
+    is_negative = is_negative or bool(is_fact)
     is_of_verdict = REPORTED.match(clause) or english.noun.search(clause)
     is_reported = is_joined and (is_short or is_of_verdict)
     kinds = ["conditional", *(["report"] if is_reported else []), *([] if is_varied else ["hedge"])]
@@ -299,6 +318,8 @@ def _is_fact(text: str, match: re.Match[str]) -> bool:
         return (
             STRESSED.search(head) is not None and STRESSED_VERB.match(text, match.end()) is not None
         )
+    if BUT_IT.fullmatch(match[0]):
+        return LACKS.match(text, match.end()) is not None
     return match[0].casefold().startswith("not") and FACT_DENIED.search(head) is not None
 
 
