@@ -308,26 +308,22 @@ def log_likelihoods(kinds: IntArray, times: FloatArray, sets: FloatArray) -> Flo
     rater's distribution of other answers.
     """
     r, (V, K), n = kinds.shape[1], sets.shape, times.sum(axis=1)
-    given = [(kinds[:, [j]] == np.arange(K)).astype(np.float64) for j in range(r)]
-    missing = (kinds == UNANSWERED).T.astype(np.float64)
-    n_given = [times @ answers for answers in given]
-    guesses = [np.maximum(counts, 0.02 * n[:, None]) for counts in n_given]
-    guesses = [counts / counts.sum(axis=1, keepdims=True) for counts in guesses]
-    knows = np.full((len(times), r), 0.6)
+    given = (kinds.T[:, :, None] == np.arange(K)).astype(np.float64)  # (r, P, K)
+    by_option = np.ascontiguousarray(given.swapaxes(1, 2))
+    missing = (kinds == UNANSWERED).T.astype(np.float64)[:, None, None]
+    n_given = times @ given  # (r, B, K)
+    answered = np.maximum(n_given.sum(axis=2), TINY)
+    guesses = np.maximum(n_given, 0.02 * n[:, None])
+    guesses /= guesses.sum(axis=2, keepdims=True)
+    knows = np.full((r, len(times)), 0.6)
     weights = np.full((len(times), V), 0.1 / (V - K))
     weights[:, :K] = 0.9 / K
-    known, last = [sets @ answers.T for answers in given], np.inf
+    known, last = (sets @ by_option)[:, None], np.inf
     for step in range(N_STEPS):
-        by_knowing = [knows[:, j, None, None] * known[j] for j in range(r)]
-        chances = [
-            by_knowing[j]
-            + ((1.0 - knows[:, [j]]) * (guesses[j] @ given[j].T))[:, None]
-            + missing[j]
-            for j in range(r)
-        ]
-        joint = np.repeat(np.log(weights)[:, :, None], len(kinds), axis=2)
-        for of_rater in chances:
-            joint += np.log(of_rater)
+        by_knowing = knows[:, :, None, None] * known  # (r, B, V, P)
+        by_guessing = (1.0 - knows[:, :, None]) * (guesses @ by_option)
+        chances = by_knowing + by_guessing[:, :, None] + missing
+        joint = np.log(weights)[:, :, None] + np.log(chances).sum(axis=0)
         greatest = joint.max(axis=1, keepdims=True)
         joint = np.exp(joint - greatest)
         sums = joint.sum(axis=1)
@@ -338,12 +334,10 @@ def log_likelihoods(kinds: IntArray, times: FloatArray, sets: FloatArray) -> Flo
         last = total
         joint *= (times / sums)[:, None]
         weights = np.maximum(joint.sum(axis=2) / n[:, None], TINY)
-        for j in range(r):
-            by_kind = (joint * by_knowing[j] / chances[j]).sum(axis=1)  # for known answers
-            answered = np.maximum(n_given[j].sum(axis=1), TINY)
-            knows[:, j] = np.clip(by_kind.sum(axis=1) / answered, 1e-6, 1.0 - 1e-6)
-            guessed = np.maximum(n_given[j] - by_kind @ given[j], 1e-6)
-            guesses[j] = guessed / guessed.sum(axis=1, keepdims=True)
+        by_kind = (joint * by_knowing / chances).sum(axis=2)  # for known answers
+        knows = np.clip(by_kind.sum(axis=2) / answered, 1e-6, 1.0 - 1e-6)
+        guesses = np.maximum(n_given - by_kind @ given, 1e-6)
+        guesses /= guesses.sum(axis=2, keepdims=True)
     return np.asarray(logs, dtype=np.float64)
 
 
