@@ -17,6 +17,7 @@ from harness.errors import ExitCode
 from harness.options.concerns import (
     Choices,
     Handling,
+    JsonOrDetails,
     Printing,
     RunOptions,
     RunPlace,
@@ -98,7 +99,8 @@ def run_plans(plans: Sequence[Plan], place: RunPlace, handling: Handling) -> Non
     if len(finished) > 1:
         if not handling.as_json:
             echo("")
-        print_study(finished, as_json=handling.as_json)
+        shown = JsonOrDetails(as_json=handling.as_json, details=handling.details)
+        print_study(finished, printing=shown)
     raise typer.Exit(ExitCode.most_important(codes))
 
 

@@ -8,7 +8,8 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result, write
-from harness.options.concerns import Json, Out
+from harness.files.plain_text import SCREEN_LINES
+from harness.options.concerns import JsonOrDetails, Out
 from harness.options.result_options import Page
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def study(
     *,
     page: Page,
     place: Out,
-    printing: Json,
+    printing: JsonOrDetails,
 ) -> None:
     """Compare runs of several tasks: decisions, beta-hat per judge, cost of selecting by a metric.
 
@@ -49,7 +50,7 @@ def study(
     validations = {
         folder.path.name: validation_of(folder, sources[folder.path.name]) for folder in folders
     }
-    print_study(validations, page=page.page, sources=sources, as_json=printing.as_json)
+    print_study(validations, page=page.page, sources=sources, printing=printing)
 
 
 def print_study(
@@ -57,7 +58,7 @@ def print_study(
     *,
     page: Path | None = None,
     sources: Mapping[str, Source] | None = None,
-    as_json: bool = False,
+    printing: JsonOrDetails,
 ) -> None:
     """Print the results of several tasks, or write them as a page with figures for each source."""
     from harness.analysis.study import study as study_of
@@ -81,7 +82,7 @@ def print_study(
         by_task = {v.task.name: v for v in validations.values()}
         write(page, study_page(found, names, figures, by_task))
         echo(str(page))
-    elif as_json:
+    elif printing.as_json:
         echo_result(found)
     else:
-        echo(study_text(found, names))
+        echo(study_text(found, names, most_lines=None if printing.details else SCREEN_LINES))

@@ -12,8 +12,14 @@ from harness.report.text_table import draw_table, paragraph
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PartKind: TypeAlias = Literal["", "note", "example", "sentence", "step", "summary"]
-LEFT_OUT: tuple[PartKind, ...] = ("note", "example", "sentence", "step")  # least important first
+PartKind: TypeAlias = Literal["", "note", "example", "sentence", "step", "table", "summary"]
+LEFT_OUT: tuple[PartKind, ...] = (  # least important first
+    "note",
+    "example",
+    "sentence",
+    "step",
+    "table",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,8 +83,8 @@ def joined(parts: Sequence[TextPart]) -> str:
 def fitted(parts: Sequence[TextPart], most_lines: int) -> str:
     """Return the text with a line that counts what it leaves out to keep to ``most_lines``.
 
-    Notes, examples, sentences and later steps go first, and then the rows of tables, from the last
-    table to the first. The line is above the summary. A text is longer if what must stay is.
+    The parts of `LEFT_OUT` go first, and then the rows of tables, from the last table to the first.
+    The line is above the summary, or at the end. A text is longer if what must stay is.
     """
     kept, left_out = list(parts), Counter[str]()
     for kind in LEFT_OUT:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from harness.files.plain_text import SCREEN_WIDTH
 from harness.report.beta_selections import SELECTION_NOTE, selection_table
 from harness.report.charts import Series, Titles, interval_chart, line_chart
+from harness.report.fitted_text import ShortTable, TextPart, fitted, joined
 from harness.report.formatting import (
     COMPLETENESS_HEADS,
     basis,
@@ -66,20 +68,34 @@ DECISION_HEADS = (
 BETA_HEADS = ("judge", "task", "beta-hat", "on")
 
 
-def study_text(study: Study, names: Mapping[str, str]) -> str:
-    """Return decisions, beta and regret as tables; ``names`` are display names of metrics."""
+def study_text(study: Study, names: Mapping[str, str], *, most_lines: int | None = None) -> str:
+    """Return decisions, beta and regret as tables; ``names`` are display names of metrics.
+
+    With ``most_lines``, the last columns are left out, and so are the tables and tasks that don't
+    fit, which are counted.
+    """
     names = names_in(study, names)
-    parts = [draw_table(DECISION_HEADS, decision_rows(study, names))]
+    n_columns = len(DECISION_HEADS) if most_lines is None else DECISION_HEADS.index("on")
+    decisions = [row[:n_columns] for row in decision_rows(study, names)]
+    optional = range(LEAST_TASKS, len(decisions))
+    heads = DECISION_HEADS[:n_columns]
+    parts = [ShortTable(heads, decisions, SCREEN_WIDTH, "task", optional).part()]
     if any(row.beta.value is not None for row in study.betas):
-        parts += [paragraph(BETA_NOTE), draw_table(BETA_HEADS, beta_rows(study))]
+        betas = draw_table(BETA_HEADS, beta_rows(study))
+        parts.append(TextPart(f"\n{paragraph(BETA_NOTE)}\n\n{betas}", "table"))
     goals = defined_goals(study)
-    parts += [paragraph(REGRET_NOTE if goals else NO_REGRET)]
-    for goal, title in goals.items():
-        heads, rows = regret_table(study, goal, names)
-        parts.append(f"Regret, {title}\n\n{draw_table(heads, rows)}")
-    return "\n\n".join(parts)
+    notes = [REGRET_NOTE, *[""] * (len(goals) - 1)] if goals else []
+    for note, (goal, title) in zip(notes, goals.items(), strict=True):
+        above = f"\n{paragraph(note)}\n" if note else ""
+        drawn = draw_table(*regret_table(study, goal, names))
+        parts.append(TextPart(f"{above}\nRegret, {title}\n\n{drawn}", "table"))
+    if not goals:
+        parts.append(TextPart(f"\n{paragraph(NO_REGRET)}", "note"))
+    text = joined(parts) if most_lines is None else fitted(parts, most_lines)
+    return text.removeprefix("\n")
 
 
+LEAST_TASKS = 3  # of a table that is cut
 BETA_NOTE = (
     "beta-hat: share of negative choices after which the positive option would be accepted too. "
     "`~` marks maximum likelihood estimates from independent replies."

