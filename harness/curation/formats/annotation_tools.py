@@ -203,6 +203,7 @@ class ArgillaRecord(BaseModel):
 
     id: int | str | None = None
     fields: JsonObject | None = None
+    metadata: JsonObject | None = None
     responses: dict[str, list[ArgillaResponse] | None] | list[ArgillaUserResponses] | None = None
     suggestions: dict[str, ArgillaSuggestion | None] | list[ArgillaSuggestion] | None = None
 
@@ -239,7 +240,8 @@ def _argilla(content: object, reading: Reading) -> Iterator[Row]:
     models = [who for record in records for _, who, _ in record.suggested()]
     _long(reading, judges=models, several=several)
     for number, record in enumerate(records, 1):
-        shared = {"item_id": _id(record.id, number), **_fields(record.fields or {})}
+        known = _fields(record.metadata or {}) | _fields(record.fields or {})
+        shared = {"item_id": _id(record.id, number), **known}
         for name, who, value in chain(record.answers(), record.suggested()):
             criterion = {"criterion": name} if several else {}
             yield shared | criterion | {"annotator": who, "label": value}

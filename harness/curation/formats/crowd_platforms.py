@@ -34,14 +34,15 @@ def _toloka(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     outputs = _rated([name for name in outputs if any(row.get(name) for row in rows)], rows)
     kept = [r for r in rows if str(r.get("ASSIGNMENT:status") or "").upper() not in TOLOKA_LEFT_OUT]
     _note_left_out(reading, len(rows) - len(kept), "assignments that weren't accepted")
-    reading.columns |= {"text": inputs, "rater": ["ASSIGNMENT:worker_id"]}
+    reading.columns["rater"] = ["ASSIGNMENT:worker_id"]
     reading.columns |= {"label": outputs} if len(outputs) == 1 else {"criteria": outputs}
     has_task = all(row.get("ASSIGNMENT:task_id") for row in kept)
     reading.columns["id"] = ["ASSIGNMENT:task_id"] if has_task else inputs
     times = [name for name in ("ASSIGNMENT:submitted",) if name in rows[0]]
     reading.columns |= {"rated_at": times} if times else {}
-    named = {*inputs, *outputs, *times, "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id"}
-    yield from ({name: row.get(name) for name in row if name in named} for row in kept)
+    named = {*times, "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id"}
+    platform = [name for name in rows[0] if name.startswith("ASSIGNMENT:") and name not in named]
+    yield from ({n: value for n, value in row.items() if n not in platform} for row in kept)
 
 
 TOLOKA = Format("an export of Toloka", _is_toloka, _toloka)
@@ -61,7 +62,7 @@ def _mturk(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     answers = [_mturk_answers(row) for row in kept]
     names = _rated(list(dict.fromkeys(name for answer in answers for name in answer)), answers)
     sets = {n for n in names if any(isinstance(a.get(n), list) and len(a[n]) != 1 for a in answers)}
-    reading.columns |= {"id": ["HITId"], "text": inputs, "rater": ["WorkerId"]}
+    reading.columns |= {"id": ["HITId"], "rater": ["WorkerId"]}
     reading.columns |= {"label": names} if len(names) == 1 else {"criteria": names}
     for row, answer in zip(kept, answers, strict=True):
         given = {name: answer[name] for name in names if name in answer}

@@ -35,7 +35,7 @@ def _helpsteer(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
             name: value if isinstance(value, list) or as_text(value).startswith("[") else [value]
             for name, value in scores.items()
         }
-        yield {"prompt": row.get("prompt"), "response": row.get("response")} | listed
+        yield dict(row) | listed
 
 
 HELPSTEER = Format("ratings of HelpSteer", _is_helpsteer, _helpsteer)

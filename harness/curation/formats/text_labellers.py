@@ -51,19 +51,25 @@ def _prodigy(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     asked = {as_text(row.get("label")) for row in kept} if not by_choice else set()
     who = next((n for n in ("_annotator_id", "_session_id") if any(row.get(n) for row in kept)), "")
     fields = [n for n in rows[0] if not n.startswith("_") and n not in PRODIGY_OWN]
-    reading.columns |= {"id": ["_input_hash"], "text": fields, "rater": ["annotator"], "judges": []}
+    reading.columns |= {"id": ["_input_hash"], "rater": ["annotator"], "judges": []}
     reading.columns |= {"label": ["chosen"]} | (
         {"criterion": ["criterion"]} if len(asked) > 1 else {}
     )
     for row in kept:
         accepted = row.get("accept") or []
         chosen: Any = accepted if several else next(iter(accepted), None)
-        cells = {"_input_hash": row["_input_hash"], **{n: row.get(n) for n in fields}}
+        cells = {"_input_hash": row["_input_hash"], **_meta(row), **{n: row.get(n) for n in fields}}
         cells |= {
             "annotator": row.get(who) or "annotator",
             "chosen": chosen if by_choice else row["answer"],
         }
         yield cells | ({"criterion": row.get("label")} if len(asked) > 1 else {})
+
+
+def _meta(row: Row) -> Row:
+    """Return what an export tells about an example under ``meta``."""
+    meta = row.get("meta")
+    return {str(name): value for name, value in meta.items()} if isinstance(meta, dict) else {}
 
 
 PRODIGY = Format("an export of Prodigy", _is_prodigy, _prodigy)
@@ -90,9 +96,11 @@ def _doccano(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
         "rater": ["annotator"],
         "label": ["label"],
     }
+    own = {"annotations", "file", "sheet"}
     several = any(isinstance(row.get("label"), list) and len(row["label"]) > 1 for row in rows)
     for number, row in enumerate(rows, 1):
-        shared = {"item_id": row.get("id", number), text: row.get(text)}
+        kept = {name: value for name, value in row.items() if name not in DOCCANO_KEYS | own}
+        shared = {**_meta(row), **kept, "item_id": row.get("id", number), text: row.get(text)}
         for entry in row.get("annotations") or ():
             yield shared | {"annotator": as_text(entry["user"]), "label": entry["label"]}
         if "annotations" not in row:
