@@ -84,4 +84,4 @@ def _step(replies: UnreadableReplies) -> str:
         return f"Find out why {share} of the replies of {replies.judge} are {_outcomes(replies)}."
     if 2 * replies.n_refused > replies.n:
         return f"Get answers in place of {replies.judge}'s refusals: {tries}."
-    return f"Make the replies of {replies.judge} readable ({share} aren't): {tries}."
+    return f"Make the replies of {replies.judge} readable ({share} are not): {tries}."
