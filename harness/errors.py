@@ -68,7 +68,7 @@ def in_sentences(*texts: str) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return a question that proposes the most similar of some names; "" if none is similar."""
+    """Return a question that proposes the most similar of some names, or "" if none is similar."""
     from difflib import get_close_matches  # noqa: PLC0415 -- for errors only
 
     near = get_close_matches(name, [*names], n=1)
@@ -101,7 +101,7 @@ def capitalised(text: str) -> str:
 
 
 class HarnessError(Exception):
-    """Base of every error raised on purpose; ``exit_code`` is what the command line returns.
+    """Base of every error raised on purpose. ``exit_code`` is what the command line returns.
 
     Attributes
     ----------
@@ -298,7 +298,7 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
 
 
 class NotAsked(Exception):  # noqa: N818 -- a state of the run, not a mistake
-    """A request may not be sent now; its unit stays unasked.
+    """A request may not be sent now. Its unit stays unasked.
 
     Attributes
     ----------

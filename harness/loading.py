@@ -58,7 +58,7 @@ def _names(group: str, _places: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
 
 
 def _changed_at(place: str) -> int:
-    """Return when a folder of ``sys.path`` was changed, in ns since 1970; 0 if there is none."""
+    """Return when a folder of ``sys.path`` was changed, in ns since 1970, or 0 if there is none."""
     try:
         return Path(place).stat().st_mtime_ns
     except OSError:

@@ -111,7 +111,7 @@ def section(p: Prepared, lost: Sequence[RatingTable]) -> AbstentionRates | None:
 
 
 class _Factor(NamedTuple):
-    """A factor's values, and the index of the value in each row of replies; -1 for none."""
+    """A factor's values, and the index of the value in each row of replies, or -1 for none."""
 
     name: str
     values: tuple[str, ...]

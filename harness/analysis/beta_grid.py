@@ -31,7 +31,7 @@ SAME = 1e-9  # break points this close to a step are merged with it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surface:
-    """One judge's values on a grid of tau (rows) and beta (columns); None if NA.
+    """One judge's values on a grid of tau (rows) and beta (columns), or None if NA.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ class JudgeCheck:
         return f"JudgeCheck({self.judge!r}, {self.n_items} items, flipped {self.flipped.value})"
 
     def flipped_by(self, change: str) -> Estimate | None:
-        """Return the share of answers that a change flips; None if the change wasn't tested."""
+        """Return the share of answers that a change flips, or None if the change wasn't tested."""
         return next((row.flipped for row in self.rows if row.change == change), None)
 
     @classmethod

@@ -128,7 +128,7 @@ def fails_too_often(n_failed: int, n_planned: int, min_answered: float | None = 
 
 
 def failure_reason(verdicts: Sequence[Verdict]) -> str:
-    """Return the reason for most of a judge's failed calls; "" if none failed."""
+    """Return the reason for most of a judge's failed calls, or "" if none failed."""
     reasons: Counter[str] = Counter()
     for kind, n in columns_of(verdicts).n_by_kind():
         if kind.outcome == "failed":

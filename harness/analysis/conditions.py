@@ -108,7 +108,7 @@ class Condition:
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """Read a condition; None for any other text.
+        """Read a condition, or None for any other text.
 
         A condition is a word; ``decision=VERDICT``, with several verdicts separated by ``|``, or
         ``decision>=VERDICT`` for that verdict or a stronger one; or a number's name, a sign and a

@@ -162,7 +162,7 @@ def decide(
     sensitivity: Sensitivity | None = None,
     advice: str = "",
 ) -> Decision:
-    """Decide from a validation's parts; ``advice`` comes from `Identifiability`."""
+    """Decide from a validation's parts. ``advice`` comes from `Identifiability`."""
     rows = evidence.judges if evidence else ()
     ranked = [row for row in rows if row.value is not None]
     unranked = tuple(row.judge for row in rows if row.value is None)

@@ -133,7 +133,7 @@ class Improvement:
         return self.ending == "improved"
 
     def to_json(self) -> str:
-        """Return the result as JSON; ``validation`` is as in ``metrics.json``."""
+        """Return the result as JSON. ``validation`` is as in ``metrics.json``."""
         plain = json.loads(to_json(replace(self, validation=None)))
         if self.validation is not None:
             plain["validation"] = json.loads(self.validation.to_json())

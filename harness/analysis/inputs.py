@@ -268,7 +268,7 @@ class Source:
         return round(1.0 - self.settings.confidence, DIGITS)
 
     def level_of(self, judge: str, n_contenders: int) -> float:
-        """Return the error probability of each test of a judge; see `TriedJudges.level_of`."""
+        """Return the error probability of each test of a judge. See `TriedJudges.level_of`."""
         return self.tried_judges.level_of(judge, alpha=self.alpha, n_contenders=n_contenders)
 
     @property
@@ -407,7 +407,7 @@ OF_OPTIONS = ("tau", "ranks_by", "beta", "mode", "level", "humans")
 
 
 def margin_in(loss_range: float, settings: Settings) -> Margin | None:
-    """Return the smallest difference that matters in a range of losses; None if infinite.
+    """Return the smallest difference that matters in a range of losses, or None if infinite.
 
     Raises
     ------
@@ -446,7 +446,7 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
 
 
 def metrics_of(task: Task) -> tuple[Metric, ...]:
-    """Return the metrics that can rank on an open scale; the advantage needs named raters."""
+    """Return the metrics that can rank on an open scale. The advantage needs named raters."""
     rows = common_metrics(task)
     return rows if task.rater_ids == "positional" else (*rows, ADVANTAGE)
 
@@ -496,7 +496,7 @@ def sampling_weights(items: Sequence[Item]) -> FloatArray | None:
 
 
 def on_sampling(items: Sequence[Item], *, is_weighted: bool) -> str:
-    """Describe the scope of numbers from sampled items; "" if items count equally."""
+    """Describe the scope of numbers from sampled items, or "" if items count equally."""
     probabilities = _probabilities(items)
     weights = sampling_weights(items)
     if probabilities is None or weights is None:

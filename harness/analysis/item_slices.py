@@ -185,7 +185,7 @@ class Slices:
 
 
 def section(p: Prepared, fields: Sequence[SlicedField]) -> Slices | None:
-    """Compare ranked judges between each slice and the other items; None without ranked judges.
+    """Compare ranked judges between each slice and the other items, or None without ranked judges.
 
     ``fields`` are the items' fields.
     """
@@ -250,7 +250,7 @@ def _field_facts(field: SlicedField) -> FieldOfSlices:
 
 
 class ItemValues(NamedTuple):
-    """A measure of each item; nan for an item that doesn't count."""
+    """A measure of each item, or nan for an item that doesn't count."""
 
     values: FloatArray
     bounds: tuple[float, float]
@@ -415,7 +415,7 @@ class _OptionMeasures(NamedTuple):
         )
 
     def of_metric(self, metric: Metric, table: RatingTable) -> ItemValues | None:
-        """Return a metric's value per item; None if it isn't a mean over compared items."""
+        """Return a metric's value per item, or None if it isn't a mean over compared items."""
         common = self.p.common.get(ELICITATION_OF[metric.judge_form])
         if common is None or table.name not in common.judges or not metric.is_item_mean:
             return None

@@ -124,7 +124,7 @@ class HumanResult:
 
     @property
     def defined_agreement(self) -> dict[str, Estimate]:
-        """Agreement coefficients with a value, without duplicates; if none has one, all.
+        """Agreement coefficients with a value, without duplicates. If none has one, all.
 
         If all items have equally many ratings, coefficients for unequal numbers repeat the strict
         ones.
@@ -268,7 +268,7 @@ def judge_result(
 
 
 def task_facts(source: Source, response_sets: tuple[tuple[str, ...], ...] = ()) -> TaskFacts:
-    """Return the task facts that the numbers need; an open scale has no options or sets."""
+    """Return the task facts that the numbers need. An open scale has no options or sets."""
     task = source.task
     return TaskFacts(
         **shared_fields(TaskFacts, task)

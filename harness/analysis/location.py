@@ -13,7 +13,7 @@ from harness.tasks.folders import find_task, takes_ratings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """Names with which commands find validated data; "" for data only in memory.
+    """Names with which commands find validated data, or "" for data only in memory.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ NOWHERE = Location()
 
 
 def location_of(task: str) -> Location:
-    """Return the location of a task by its name or path; a missing task has no name."""
+    """Return the location of a task by its name or path. A missing task has no name."""
     try:
         return Location(task=task, takes_ratings=takes_ratings(find_task(task)))
     except TaskError:  # the task was moved, belongs to somebody else, or is a table in memory

@@ -12,7 +12,7 @@ LETTERS = re.compile(r"[a-z]{3,}")
 
 
 def model_family(model: str) -> str:
-    """Return the first word of a model's name; "" if there is none.
+    """Return the first word of a model's name, or "" if there is none.
 
     Examples
     --------

@@ -98,7 +98,7 @@ class OpenScaleSetup:
 
     @property
     def weights(self) -> FloatArray | None:
-        """(n,): weight of each item; None if all have weight 1."""
+        """(n,): weight of each item, or None if all have weight 1."""
         return sampling_weights(self.source.items)
 
     def resampling(self) -> Resampling:

@@ -77,6 +77,6 @@ def _moments(scale: OpenScaleSetup, name: str) -> FloatArray:
 
 
 def _width(scale: OpenScaleSetup) -> float:
-    """Return the greatest difference between two answers; infinite without bounds."""
+    """Return the greatest difference between two answers, or infinite without bounds."""
     bounds = scale.source.task.bounds
     return inf if bounds is None else float(bounds[1] - bounds[0])

@@ -63,7 +63,7 @@ NO_OPTIONS = Estimate(value=None, reason="no_options", n_used=0)  # beta and F n
 
 
 def validate_open(source: Source) -> Validation:
-    """Validate judges on an open scale; see `harness.analysis.validation.validate`."""
+    """Validate judges on an open scale. See `harness.analysis.validation.validate`."""
     check_open_choices(source.task, _changed(source))
     scale, metrics = with_open_wins(open_scale(source)), metrics_of(source.task)
     metric = find_metric(source.settings.metric or metrics[0].name, metrics)

@@ -87,7 +87,7 @@ def item_hash(seed: int, judge: str, item: str) -> int:
 
 
 def disagreement(counts: FloatArray | IntArray) -> FloatArray:
-    """Return (n,): share of an item's pairs of ratings that differ; nan below two ratings.
+    """Return (n,): share of an item's pairs of ratings that differ, or nan below two ratings.
 
     Parameters
     ----------

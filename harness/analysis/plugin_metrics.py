@@ -57,7 +57,7 @@ def _is_built_in(function: Callable[..., Any]) -> bool:
 
 
 def _guarded(function: Callable[..., Any], name: str, field: str) -> Callable[..., Any]:
-    """Wrap a plug-in's function so that it raises `PluginError`; leave a built-in one unchanged."""
+    """Wrap a plug-in's function so that it raises `PluginError`. Leave a built-in one unchanged."""
     if _is_built_in(function):
         return function
 

@@ -252,7 +252,7 @@ def on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> Ra
 
 
 def groups_of(source: Source) -> list[str | None] | None:
-    """Return the group of each item; None if no item has one."""
+    """Return the group of each item, or None if no item has one."""
     groups = [item.group for item in source.items]
     return groups if any(group is not None for group in groups) else None
 

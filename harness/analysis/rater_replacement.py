@@ -233,7 +233,7 @@ class AnnotatorTests:
         )
 
     def copying(self, judge: str) -> CopyTest | None:
-        """Test whether a judge copies raters; None if that can't be tested."""
+        """Test whether a judge copies raters, or None if that can't be tested."""
         verdicts = self.verdicts.get(judge)
         if not self.panel or not self.design or verdicts is None:
             return None
@@ -245,7 +245,7 @@ class FootingWithout(Protocol):
     """Function that compares one judge with the baselines and a human rater, omitting one rater."""
 
     def __call__(self, rater: str, judge: str, *, beside_human: bool) -> Footing | None:
-        """Return the comparison; None if there is none."""
+        """Return the comparison, or None if there is none."""
 
 
 def why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reason:
@@ -265,7 +265,7 @@ def unbeaten(footing: Footing) -> str:
 
 
 def why_not_tested(task: Task, raters: Sized) -> Reason:
-    """Return the reason that the annotator test does not apply; "" if it does."""
+    """Return the reason that the annotator test does not apply, or "" if it does."""
     if task.rater_ids == "positional":
         return POSITIONAL
     return "too_few_raters" if len(raters) < MIN_FOR_ANNOTATOR_TEST else ""

@@ -331,7 +331,7 @@ def _paired_rows(
 
 
 def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
-    """Return each rating's rater; None if ratings do not name their raters."""
+    """Return each rating's rater, or None if ratings do not name their raters."""
     if task.rater_ids == "positional":
         return None
     columns, space = task.rating_columns, task.space
@@ -360,7 +360,7 @@ def _crossed(
     answer: IntArray,
     shape: tuple[int, int],
 ) -> CrossedRatings | None:
-    """Return ratings that have a row and an answer, in the raters' order; None without any."""
+    """Return ratings that have a row and an answer, in the raters' order, or None without any."""
     n_items, n_answers = shape
     is_kept = (rows >= 0) & (answer >= 0)
     if not is_kept.any():

@@ -161,7 +161,7 @@ class Validation:
         return tuple(self.judge(row.judge) for row in self.ranking.rows)
 
     def metric(self, name: str) -> Metric | None:
-        """Return the definition of a metric; None if there is none, as without its plug-in."""
+        """Return the definition of a metric, or None if there is none, as without its plug-in."""
         options, positive = tuple(self.task.options), self.task.positive
         if self.settings.level == "item":
             options, positive = ITEM_SPACE.options, (MET,)

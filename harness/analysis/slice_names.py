@@ -36,7 +36,7 @@ class SliceName:
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """Read a name; None if it has a different form."""
+        """Read a name, or None if it has a different form."""
         match = FORM.fullmatch(text.strip())
         if match is None:
             return None
@@ -55,7 +55,7 @@ def slice_names(slices: Slices | None) -> set[str]:
 
 
 def slice_estimate(slices: Slices | None, judge: str, name: SliceName) -> Estimate:
-    """Return a judge's measure in a slice; NA if there is none."""
+    """Return a judge's measure in a slice, or NA if there is none."""
     of_judge = slices.of(judge) if slices else None
     estimates = (
         measure.value

@@ -71,7 +71,7 @@ class SlicedField:
         return self.values[:-1] if self.n_pooled else self.values
 
     def of_rows(self, rows: IntArray) -> SlicedField:
-        """Return the field for some items, by their rows; -1 is an item without a value."""
+        """Return the field for some items, by their rows. -1 is an item without a value."""
         of_item = np.where(rows < 0, -1, self.of_item[rows])
         return replace(self, of_item=frozen(of_item))
 
@@ -122,7 +122,7 @@ def length_field(task: Task, items: Sequence[Item]) -> SlicedField | None:
 
 
 def sliced_field(name: str, items: Sequence[Item]) -> SlicedField | None:
-    """Return the items by one field; None if the field doesn't distinguish them."""
+    """Return the items by one field, or None if the field doesn't distinguish them."""
     values = [_text(item, name) for item in items]
     numbers = [as_number(value) for value in values if value]
     if None not in numbers and len(set(numbers)) > MAX_NUMBERS:
@@ -131,7 +131,7 @@ def sliced_field(name: str, items: Sequence[Item]) -> SlicedField | None:
 
 
 def by_value(name: str, kind: FieldKind, values: Sequence[str]) -> SlicedField | None:
-    """Return the items by value, with rare values pooled; None if there is only one slice.
+    """Return the items by value, with rare values pooled, or None if there is only one slice.
 
     "" means that an item has no value.
     """
@@ -161,12 +161,12 @@ def n_words(task: Task, items: Iterable[Item]) -> FloatArray:
 
 
 def _text(item: Item, name: str) -> str:
-    """Return a field's value on one line; "" without one."""
+    """Return a field's value on one line, or "" without one."""
     return " ".join(item.fields.get(name, "").split())
 
 
 def _numbers(name: str, items: Iterable[Item]) -> FloatArray:
-    """Return (n,): numbers in a field; nan for an item without one."""
+    """Return (n,): numbers in a field, or nan for an item without one."""
     numbers = (as_number(_text(item, name)) for item in items)
     return np.array([np.nan if number is None else number for number in numbers], np.float64)
 

@@ -258,7 +258,7 @@ def _regret(metric: str, goal: str, validation: Validation) -> float | None:
 
 
 def _curve(metric: str, goal: str, by_task: Mapping[str, Validation]) -> RegretCurve | None:
-    """Average the regret over tasks at each beta; None if no task has it at every beta."""
+    """Average the regret over tasks at each beta, or None if no task has it at every beta."""
     curves = {}
     for task, validation in by_task.items():
         selection = _selections(validation).get(metric)

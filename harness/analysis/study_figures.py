@@ -49,7 +49,7 @@ class ItemsCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFigures:
-    """One task's figures; an undefined figure is None and has a reason."""
+    """One task's figures. An undefined figure is None and has a reason."""
 
     items: ItemsCurve | None
     items_reason: Reason

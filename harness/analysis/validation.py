@@ -141,7 +141,7 @@ def _sections(p: Prepared) -> Sections:
 
 
 def _second_questions(p: Prepared, common: evidence_rows.Evidence | None) -> SecondQuestions | None:
-    """Compare judges without replies to second questions; None if there are none."""
+    """Compare judges without replies to second questions, or None if there are none."""
     if common is None or not p.source.asks_again:
         return None
     footing = footing_without_reasked(p)
@@ -154,7 +154,7 @@ def _columns_of_F(p: Prepared) -> tuple[tuple[str, ...], ...]:  # noqa: N802 -- 
 
 
 def _fixed_raters_reason(p: Prepared) -> FixedRatersReason:
-    """Return the reason that intervals are only for these raters; "" if they include raters."""
+    """Return the reason that intervals are only for these raters, or "" if they include raters."""
     if p.task.rater_ids == "positional":
         return "positional_raters"
     panel = p.panel or rater_panel(p.task, p.source.items)
@@ -234,7 +234,7 @@ def _on_pairs(p: Prepared) -> str:
 
 
 def _beta_of_pairs(p: Prepared) -> str:
-    """Describe the estimate of the raters' beta from pairs; "" if there is none."""
+    """Describe the estimate of the raters' beta from pairs, or "" if there is none."""
     beta = p.own.human_translation.beta
     if beta.value is None:
         return ""

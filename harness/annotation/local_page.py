@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class AnswerFields(Struct, frozen=True, forbid_unknown_fields=True):
-    """Answer to a question; null if skipped."""
+    """Answer to a question, or null if skipped."""
 
     item: str
     elicitation: str

@@ -205,7 +205,7 @@ def output_of(task: Task, item: Item) -> object:
 
 
 def check_form(form: JudgeElicitation, task: Task) -> None:
-    """Reject a form that the task doesn't have; the `TaskError` says what to do."""
+    """Reject a form that the task doesn't have. The `TaskError` says what to do."""
     if task.is_open and form != "forced_choice":
         raise TaskError(
             f"task {task.name}: a {task.scale} scale has no options, so there is no {form}. "
@@ -237,7 +237,7 @@ def _of_rater(
 def read_queue(
     path: Path, task: Task, form: JudgeElicitation
 ) -> dict[str, tuple[JudgeElicitation, tuple[str, ...]]]:
-    """Read each item's form and raters; an item queued in two forms becomes paired.
+    """Read each item's form and raters. An item queued in two forms becomes paired.
 
     Raises
     ------
@@ -264,7 +264,7 @@ def read_queue(
 
 
 def _named_raters(cell: object) -> list[str]:
-    """Read a list, a JSON array or names separated by commas; a blank names nobody."""
+    """Read a list, a JSON array or names separated by commas. A blank names nobody."""
     if isinstance(cell, list):
         return [as_text(name) for name in cell]
     text = as_text(cell).strip()

@@ -111,7 +111,7 @@ class LoggedAnswers:
 
 
 def log_path(task: Task, rater: str) -> Path:
-    """Return the path of a rater's log; different raters have different files."""
+    """Return the path of a rater's log. Different raters have different files."""
     return path_inside(task.folder, f"{FOLDER}/{quote(rater, safe='')}.jsonl", "annotations")
 
 
@@ -172,7 +172,7 @@ def _header(line: bytes, path: Path) -> LogHeader:
 
 
 class RatingLog(ChecksummedLog):
-    """A rater's open log and its contents; only one process can have it open."""
+    """A rater's open log and its contents. Only one process can have it open."""
 
     logged: LoggedAnswers
 

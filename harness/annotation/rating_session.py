@@ -40,7 +40,7 @@ class OutdatedQuestionError(ValueError):
 
 
 class TextView(TypedDict):
-    """A text of an item; ``is_side`` if it is one of a pair's two answers."""
+    """A text of an item. ``is_side`` if it is one of a pair's two answers."""
 
     name: str
     text: str
@@ -86,7 +86,7 @@ class ScreenView(TypedDict):
 
 
 class View(TypedDict):
-    """Everything that the page shows; ``screen`` is None once all items are rated."""
+    """Everything that the page shows. ``screen`` is None once all items are rated."""
 
     n_items: int
     n_complete: int
@@ -149,7 +149,7 @@ class RatingSession:
         return sum(value == expected for value, expected in answered), len(answered)
 
     def current(self) -> Screen | None:
-        """Return the current screen; None if all are answered."""
+        """Return the current screen, or None if all are answered."""
         return self.screens[self._place] if self._place < len(self.screens) else None
 
     def answer(
@@ -182,7 +182,7 @@ class RatingSession:
         self._place = self._next_open(self._place + 1) if was_open else self._place + 1
 
     def _shown(self, keys: Mapping[QuestionKey, object]) -> Screen:
-        """Return the current screen; raise an error if the keys aren't its questions'."""
+        """Return the current screen. Raise an error if the keys aren't its questions'."""
         screen = self.current()
         if screen is None or {step.key for step in screen.steps} != keys.keys():
             raise OutdatedQuestionError("These questions were answered already.")
@@ -213,7 +213,7 @@ class RatingSession:
             self._append(choice, screen, None)
 
     def _endorsed(self, step: Step) -> tuple[str, ...]:
-        """Return the set to choose from; empty if there is none yet."""
+        """Return the set to choose from, or empty if there is none yet."""
         if step.form != "paired" or step.elicitation != "forced_choice":
             return ()
         answer = self._answers.get((step.item.id, "response_set"))
@@ -341,7 +341,7 @@ class RatingSession:
         return (given.comment, given.flagged) if given else ("", False)
 
     def _texts(self, screen: Screen) -> list[TextView]:
-        """Return the texts shown; a pair's two answers have the labels that prefer them."""
+        """Return the texts shown. A pair's two answers have the labels that prefer them."""
         task, fields = self.task, screen.item.fields
         pairwise = task.pairwise
         sides: tuple[str, ...] = pairwise.answers if pairwise else ()

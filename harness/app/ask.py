@@ -176,7 +176,7 @@ def shared_store(
     folder: str = "",
     is_started: bool = False,
 ) -> Store:
-    """Return the store at an address for a named run; see `open_store` of the cluster.
+    """Return the store at an address for a named run. See `open_store` of the cluster.
 
     Raises
     ------

@@ -507,7 +507,7 @@ def check_judges(plan: Plan) -> None:
 
 
 def check_limits(plan: Plan) -> None:
-    """Check that a plan's cost limit can be kept; see `check_limited`."""
+    """Check that a plan's cost limit can be kept. See `check_limited`."""
     if plan.config.max_cost is not None:
         for spec in _remote_and_own(plan):
             check_limited(spec, is_soft=plan.config.max_cost_soft)
@@ -547,7 +547,7 @@ class Race(Observer, Protocol):
         """Whether there are no more requests."""
 
     def next_jobs(self, stopped: Mapping[str, str]) -> Sequence[Job]:
-        """Return the judges' next jobs; empty if there are none."""
+        """Return the judges' next jobs, or empty if there are none."""
 
     def asked_jobs(self) -> list[Job]:
         """Return the judges' jobs from all rounds."""

@@ -96,7 +96,7 @@ class LineObserver(NoObserver):
 
 
 def start(plan: Plan, out: Path, name: str | None = None) -> RunFolder:
-    """Create the run folder; see `RunFolder.create`."""
+    """Create the run folder. See `RunFolder.create`."""
     specs = (*plan.specs, *plan.ensembles)
     reading = {job.judge.spec.name for job in plan.jobs if job.judge.reads_prompts}
     judges = NewJudges(

@@ -252,7 +252,7 @@ def root(
 
 
 def main() -> None:
-    """Run the command line; an error becomes one line on stderr and an exit code."""
+    """Run the command line. An error becomes one line on stderr and an exit code."""
     _open_standard_streams()
     gc.set_threshold(GC_THRESHOLD)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # our matrices are small: more threads spin

@@ -44,7 +44,7 @@ class DefaultGroup(TyperGroup):
 
 
 def split(names: str | None, option: str) -> list[str] | None:
-    """Split a comma-separated list; None if the option is absent."""
+    """Split a comma-separated list, or None if the option is absent."""
     if names is None:
         return None
     parts = [name.strip() for name in names.split(",") if name.strip()]

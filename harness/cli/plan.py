@@ -185,7 +185,7 @@ def _prices(options: PriceOptions) -> Prices:
 
 
 def _planted_raters(basis: Basis) -> PlantedRaters | None:
-    """Return simulated raters, like a task's or as assumed; None if there are verdicts."""
+    """Return simulated raters, like a task's or as assumed, or None if there are verdicts."""
     task, raters = basis.task, basis.assumed_rater_agreement
     if basis.verdicts is not None:
         if task is None:

@@ -112,7 +112,7 @@ class _Tally:
 
     @property
     def speed(self) -> str:
-        """Calls per second, and the remaining time at that rate; "" before the first call."""
+        """Calls per second, and the remaining time at that rate, or "" before the first call."""
         per_second = self.rate.per_second()
         if not per_second:
             return ""
@@ -238,7 +238,7 @@ class Bars(_Counting):
 
 
 def watch(n_planned: Mapping[str, int], *, quiet: bool, says_why: bool = True) -> Silent:
-    """Return the observer of a run; ``n_planned`` is the number of units per judge."""
+    """Return the observer of a run. ``n_planned`` is the number of units per judge."""
     observer = Silent() if quiet else Bars(n_planned) if sys.stderr.isatty() else Lines(n_planned)
     observer.says_why = says_why
     return observer

@@ -130,7 +130,7 @@ class _Both:
 
     @property
     def stratum(self) -> PopulationStratum | None:
-        """Both kinds of comparisons, numbered; None if fewer than ten are rated, or all are."""
+        """Both kinds of comparisons, numbered, or None if fewer than ten are rated, or all are."""
         if len(self.rated.items) < MIN_RATED or not self.judged.n:
             return None
         verdicts = self.rated.labelled.verdicts

@@ -103,7 +103,7 @@ class EstimateOptions(Options):
 
     @property
     def field(self) -> str | None:
-        """The field that groups items for estimates; None without one."""
+        """The field that groups items for estimates, or None without one."""
         return self.by or (SYSTEM if self.against else None)
 
     @field_validator("beta_range")

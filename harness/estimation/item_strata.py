@@ -67,7 +67,7 @@ class Strata:
 
     @classmethod
     def read(cls, path: ItemTables, task: Task, field: str, limit: int | None = None) -> Strata:
-        """Count the unlabelled items of each stratum; see `read_parts`.
+        """Count the unlabelled items of each stratum. See `read_parts`.
 
         Raises
         ------

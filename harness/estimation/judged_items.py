@@ -36,7 +36,7 @@ class JudgedItems:
         self.by_group: dict[str, list[float]] = {}  # answers, their sum, items without an answer
 
     def add(self, judged_items: Iterable[tuple[Item, float]]) -> None:
-        """Add items with their verdicts; nan marks those that aren't usable."""
+        """Add items with their verdicts. A nan marks those that aren't usable."""
         values, alone = array("d"), array("d")
         for item, value in judged_items:
             self.lengths.append(length_of(item))

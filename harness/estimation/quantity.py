@@ -96,7 +96,7 @@ class Quantity:
         return self.scores[str(answer)] if self.scores else float(str(answer))
 
     def labels(self, task: Task, items: Sequence[Item]) -> FloatArray:
-        """Return the mean over raters for each of (n,) items; nan if nobody answered."""
+        """Return the mean over raters for each of (n,) items, or nan if nobody answered."""
         row = {item.id: i for i, item in enumerate(items)}
         totals, counts = np.zeros(len(items)), np.zeros(len(items))
         for rating in task.ratings:
@@ -124,7 +124,7 @@ class Quantity:
         return labels
 
     def verdict(self, verdict: Verdict) -> float:
-        """Return a verdict as a number; nan without a usable answer."""
+        """Return a verdict as a number, or nan without a usable answer."""
         value = verdict.value
         if value is None:
             return float("nan")

@@ -135,7 +135,7 @@ def count_blank(path: ItemTables, task: Task, limit: int | None = None) -> int:
 
 
 def come_in_groups(path: ItemTables, task: Task, limit: int | None = None) -> bool:
-    """Return whether any two items share a group; parameters and errors are as for `read_parts`."""
+    """Return whether any two items share a group. Parameters and errors are as for `read_parts`."""
     groups: set[str] = set()
     for item in _checked(path, task, limit):
         if item.group in groups:

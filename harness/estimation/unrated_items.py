@@ -465,7 +465,7 @@ def with_items(task: Task, items: Sequence[Item]) -> Task:
 
 
 def _by_stratum(items: Sequence[Item], strata: Strata | None) -> Mapping[str, list[int]]:
-    """Return the positions of each stratum's items; without strata, all are in one."""
+    """Return the positions of each stratum's items. Without strata, all are in one."""
     if strata is None:
         return {"": list(range(len(items)))}
     rows: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Append-only files of lines with checksums, for one writer; incomplete lines are cut off.
+"""Append-only files of lines with checksums, for one writer. Incomplete lines are cut off.
 
 A line is a JSON object in ASCII without spaces, with its CRC-32 last. Lines are never changed. If a
 line's checksum doesn't match, it was damaged; readers set it aside.

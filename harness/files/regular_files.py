@@ -48,7 +48,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int
 
 
 def reader(path: Path) -> BufferedReader:
-    """Open a regular file for reading bytes; see `open_regular`."""
+    """Open a regular file for reading bytes. See `open_regular`."""
     return os.fdopen(open_regular(path), "rb")
 
 
@@ -57,7 +57,7 @@ class TooLarge(OSError):  # noqa: N818 -- a state of the file, not a mistake
 
 
 def read_file(path: Path, max_bytes: int = MAX_FILE_BYTES, *, follow_links: bool = False) -> bytes:
-    """Return the content of a regular file; see `open_regular`.
+    """Return the content of a regular file. See `open_regular`.
 
     Links are followed only for files that the user names, not in untrusted folders.
 
@@ -93,7 +93,7 @@ def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def append_text(path: Path, text: str) -> None:
-    """Append to a regular file, which is created if needed; see `open_regular`."""
+    """Append to a regular file, which is created if needed. See `open_regular`."""
     descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with os.fdopen(descriptor, "ab") as file:
         file.write(text.encode())

@@ -98,7 +98,7 @@ class Confidence(Options):
 
 
 class Choices(Confidence, RankedBy):
-    """A user's choices about the numbers; None for the task's choice or the default."""
+    """A user's choices about the numbers, or None for the task's choice or the default."""
 
     replies: RepliesCompared = option(
         None,
@@ -388,7 +388,7 @@ class BudgetOptions(Limit):
 
     @property
     def added_cap(self) -> int | None:
-        """Token limit for judges without one; None for no limit."""
+        """Token limit for judges without one, or None for no limit."""
         needs_cap = self.max_cost is not None and not self.max_cost_soft
         return self.reply_cap or (REPLY_CAP if needs_cap else None)
 

@@ -25,7 +25,7 @@ class RunOrVerdicts(Out, VerdictFile, TaskOption):
     verdicts: Path | None = option(None, "With {task}: the verdicts, jsonl, csv or parquet.")
 
     def task_instead_of(self, run: object) -> str | None:
-        """Return the task whose verdicts replace a run; None if there is a run.
+        """Return the task whose verdicts replace a run, or None if there is a run.
 
         Raises
         ------

@@ -47,5 +47,5 @@ def selection_table(
 
 
 def _lost(loss: float | None) -> str:
-    """Return in brackets the loss compared with the best judge; "" for the best one."""
+    """Return in brackets the loss compared with the best judge, or "" for the best one."""
     return "" if loss == 0 else f" ({number(loss)})"

@@ -156,7 +156,7 @@ def interval_chart(
     band: Band | None = None,
     shows_values: bool = False,
 ) -> Chart:
-    """Draw a dot with its interval for each row; a rule divides judges from baselines.
+    """Draw a dot with its interval for each row. A rule divides judges from baselines.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def draw_interval(row: IntervalRow, scale: PixelScale, y: float) -> list[Mark]:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a line chart; ``style`` names its colour and dash.
+    """One line of a line chart. ``style`` names its colour and dash.
 
     ``spans`` are (low, high) of the bars at its points; None for no bar.
     """
@@ -290,7 +290,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A coloured box between two x; without ``y``, it lies in the strip above the lines."""
+    """A coloured box between two x. Without ``y``, it lies in the strip above the lines."""
 
     x: tuple[float, float]
     style: str
@@ -437,7 +437,7 @@ def heat_map(
     cell_width: float = 54.0,
     row_counts: Sequence[CellValue] = (),
 ) -> Chart:
-    """Draw a table of numbers, darker the closer they are to ``top``; None is NA.
+    """Draw a table of numbers, darker the closer they are to ``top``. None is shown as NA.
 
     ``row_counts`` gives the sample size of each row.
     """
@@ -618,5 +618,5 @@ def _key(series: Series, y: float) -> list[Mark]:
 
 
 def items_link(**filters: str) -> str:
-    """Return the fragment that opens the item table with these filters; see `item_filters`."""
+    """Return the fragment that opens the item table with these filters. See `item_filters`."""
     return "#" + urlencode({"open": "errors", **filters}, quote_via=quote)

@@ -64,7 +64,7 @@ def comparison(
     paired: RunComparison,
     changed: Sequence[ChangedAnswer] = (),
 ) -> str:
-    """Render two runs as one page, earlier run first; ``changed`` has the differing answers.
+    """Render two runs as one page, earlier run first. ``changed`` has the differing answers.
 
     It begins with both recommendations and the items that changed.
     """

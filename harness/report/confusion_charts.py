@@ -82,7 +82,7 @@ def _confusion(v: Validation, judge: str, confusion: Confusion, top: float) -> C
 
 
 def _cell_link(judge: str, confusion: Confusion, i: int, j: int) -> str:
-    """Return a link to a cell's items; "" if there are none."""
+    """Return a link to a cell's items, or "" if there are none."""
     if not confusion.cells[i][j]:
         return ""
     return items_link(judge=judge, raters=confusion.human[i], answer=confusion.judge[j])
@@ -158,7 +158,7 @@ def _of_pairs(v: Validation, name: str, side: HumanResult | JudgeResult) -> Char
 
 
 def _by_likelihood(v: Validation, name: str) -> Chart | None:
-    """Draw the F that fits independent calls of both kinds; None if there isn't one."""
+    """Draw the F that fits independent calls of both kinds, or None if there isn't one."""
     if v.sensitivity is None:
         return None
     is_judge = name in v.sensitivity.judge_translations
@@ -179,7 +179,7 @@ def _translation(
     texts: tuple[str, str, str],
     n_endorsed: Sequence[int] = (),
 ) -> Chart:
-    """Draw one F; ``texts`` are its owner, the title, and the method of estimation."""
+    """Draw one F. ``texts`` are its owner, the title, and the method of estimation."""
     name, title, origin = texts
     columns = list(zip(*cells, strict=True))
     defined = [i for i, column in enumerate(columns) if any(x is not None for x, _, _ in column)]

@@ -62,7 +62,7 @@ def bounds(low: float | None, high: float | None, digits: int = 3) -> str:
 
 
 def estimate(result: Estimate, digits: int = 3) -> str:
-    """Return a number with its interval, or NA with the reason; `[NA]` without an interval."""
+    """Return a number with its interval, or NA with the reason, or `[NA]` without an interval."""
     if result.value is None:
         return f"NA ({reason(result)})"
     if result.interval is None and result.interval_reason not in {"", "no_resamples"}:
@@ -110,7 +110,7 @@ def reason(result: Estimate) -> str:
 
 
 def reason_words(code: Reason) -> str:
-    """Return the reason for NA in words; "" if there is a value."""
+    """Return the reason for NA in words, or "" if there is a value."""
     return REASONS[code] if code else ""
 
 
@@ -129,7 +129,7 @@ def duration(seconds: float) -> str:
 
 
 def replies_each(n_replies: float | None) -> str:
-    """Return the number of replies per item in words; None means that reply noise was removed."""
+    """Return the number of replies per item in words. None means that reply noise was removed."""
     if n_replies is None:
         return "without reply noise"
     return "one reply each" if n_replies == 1 else f"{n_replies:g} replies each"
@@ -179,7 +179,7 @@ def share(fraction: float | None, n: int) -> str:
 
 
 def rank_set(ranks: tuple[int, int] | None) -> str:
-    """Return a rank, or the first and last of several; a hyphen if there is none."""
+    """Return a rank, or the first and last of several, or a hyphen if there is none."""
     if ranks is None:
         return "-"
     low, high = ranks

@@ -62,7 +62,7 @@ class Term:
 
 
 def paper_symbol(name: str) -> str:
-    """Return the papers' symbol for a metric such as ``mse(srs/srs)``; "" if there is none."""
+    """Return the papers' symbol for a metric such as ``mse(srs/srs)``, or "" if there is none."""
     kind = KIND_OF.get(name, name)
     symbol = PAPER_SYMBOLS.get(kind, "")
     return f"{symbol} {name.removeprefix(kind)}".rstrip() if symbol else ""

@@ -74,7 +74,7 @@ class MetricRow(NamedTuple):
 
 
 class MetricGroup(NamedTuple):
-    """A family's metrics that have a value; others are in ``undefined``, by reason."""
+    """A family's metrics that have a value. Others are in ``undefined``, by reason."""
 
     title: str
     rows: list[MetricRow]
@@ -197,7 +197,7 @@ def _baseline_rows(evidence: Evidence) -> list[IntervalRow]:
 
 
 def human_band(evidence: Evidence) -> Band | None:
-    """Return a human rater's interval on the judges' axis; None if it is open."""
+    """Return a human rater's interval on the judges' axis, or None if it is open."""
     if evidence.human_low is None or evidence.human_high is None:
         return None
     return Band("human rater", evidence.human_low, evidence.human_high)

@@ -184,7 +184,7 @@ def nothing_answered(v: Validation) -> bool:
 
 
 def _resuming(v: Validation) -> str:
-    """Suggest resuming a run whose judges lack replies; "" if that wouldn't help."""
+    """Suggest resuming a run whose judges lack replies, or "" if that wouldn't help."""
     asked = [judge for judge in v.judges if judge.kind != "external"]
     missing = [judge.n_replies("not_asked") + judge.n_replies("failed") for judge in asked]
     if v.decision.reason != "too_few_answered" or not any(missing):

@@ -69,7 +69,7 @@ def basis(race: RaceResult) -> str:
 
 
 def not_compared(race: RaceResult) -> str:
-    """Return why judges aren't compared further; "" if the winner ran on the remaining items."""
+    """Return why judges aren't compared further, or "" if the winner ran on the remaining items."""
     if race.completed:
         return (
             f"Only {race.judge} was run on the remaining items, so only {race.judge} is "

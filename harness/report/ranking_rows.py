@@ -85,7 +85,7 @@ def ranking_rows(v: Validation) -> list[RankingRow]:
 
 
 def missing_intervals(v: Validation) -> str:
-    """Explain why judges in the ranking have no interval; "" if each has one."""
+    """Explain why judges in the ranking have no interval, or "" if each has one."""
     names: dict[str, list[str]] = {}
     for row in v.evidence.judges if v.evidence else ():
         result = row.estimate

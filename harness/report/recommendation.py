@@ -342,7 +342,7 @@ def _not_answered(judge: JudgeResult) -> str:
 
 
 def not_answered(judge: JudgeResult) -> str:
-    """Count replies that aren't answers by outcome; "" if all are answers."""
+    """Count replies that aren't answers by outcome, or "" if all are answers."""
     totals = {outcome: judge.n_replies(outcome) for outcome in OUTCOMES}
     return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in totals.items() if n)
 
@@ -368,7 +368,7 @@ def _beta(v: Validation) -> str:
 
 
 def differs_at_beta(v: Validation, goal: str) -> str:
-    """Describe how certain the best judge is at the raters' beta; "" if unknown."""
+    """Describe how certain the best judge is at the raters' beta, or "" if unknown."""
     best = v.sensitivity.best_at_beta.get(goal) if v.sensitivity else None
     if best is None or best.differs_share is None:
         return ""

@@ -64,7 +64,7 @@ def _defined(rows: Iterable[Sequence[float | None]]) -> list[float]:
 
 
 def unsigned(goal: str, values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Return values without signs if 0 is best; NA stays NA."""
+    """Return values without signs if 0 is best. NA stays NA."""
     metric = find_metric(goal, METRICS)
     return tuple(None if value is None else float(metric.unsigned(value)) for value in values)
 
@@ -165,7 +165,7 @@ def best_by_beta(even: BreakEven | None) -> str:
 
 
 def swept_grid(v: Validation) -> Grid | None:
-    """Return the grid of beta and tau; None if no judge has a value on it."""
+    """Return the grid of beta and tau, or None if no judge has a value on it."""
     grid = v.sensitivity.grid if v.sensitivity else None
     surfaces = grid.judges.values() if grid else ()
     rows = [row for surface in surfaces for row in (*surface.consistency, *surface.bias)]

@@ -214,7 +214,7 @@ def names_in(study: Study, names: Mapping[str, str]) -> dict[str, str]:
 
 
 def metric_name(metric: str, names: Mapping[str, str]) -> str:
-    """Return a metric's name in a study; see `names_in`."""
+    """Return a metric's name in a study. See `names_in`."""
     return names.get(metric, metric)
 
 
@@ -241,7 +241,7 @@ def study_page(
     figures: Mapping[str, TaskFigures],
     validations: Mapping[str, Validation],
 ) -> str:
-    """Render a study as a page; see `study_text`. Figures and validations are by task."""
+    """Render a study as a page. See `study_text`. Figures and validations are by task."""
     goals, names = defined_goals(study), names_in(study, names)
     name_of = partial(metric_name, names=names)
     regrets = [(title, *regret_table(study, goal, names)) for goal, title in goals.items()]
@@ -278,7 +278,7 @@ def study_page(
 def _chart(
     goal: str, title: str, curves: Sequence[RegretCurve], names: Mapping[str, str]
 ) -> Chart | None:
-    """Draw each metric's mean regret over the raters' beta; None if no task has any."""
+    """Draw each metric's mean regret over the raters' beta, or None if no task has any."""
     drawn = [curve for curve in curves if curve.goal == goal]
     if not drawn:
         return None

@@ -19,7 +19,7 @@ NEAR = 0.02  # share of the values' span that an axis adds beyond them
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One SVG element; ``title`` is its tooltip, ``link`` its target within the page."""
+    """One SVG element. ``title`` is its tooltip, ``link`` its target within the page."""
 
     tag: str
     attributes: Mapping[str, str]

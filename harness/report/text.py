@@ -297,7 +297,7 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
 
 
 def _translations(validation: Validation) -> list[str]:
-    """Return each judge's F-hat with an explanation; nothing without options."""
+    """Return each judge's F-hat with an explanation, or nothing without options."""
     if not validation.task.options:
         return []
     lines = [f"F-hat: {j.name} {translation_text(validation, j)}." for j in validation.judges]
@@ -362,7 +362,7 @@ def prevalence_lines(v: Validation) -> Iterator[str]:
 
 
 def missed_line(v: Validation) -> str:
-    """Warn that one beta for all items doesn't describe the raters' sets; "" if it could."""
+    """Warn that one beta for all items doesn't describe the raters' sets, or "" if it could."""
     prevalence = v.humans.prevalence
     if prevalence is None or not prevalence.is_missed:
         return ""

@@ -87,7 +87,7 @@ def _fitted(
 
 
 def paragraph(text: str) -> str:
-    """Wrap a text between words to 80 columns; names and commands in backticks are never broken."""
+    """Wrap a text between words to 80 columns. Names and commands in backticks are never broken."""
     joined = CODE.sub(lambda code: code[0].replace(" ", UNBROKEN), visible(text))
     return WORDS.fill(joined).replace(UNBROKEN, " ")
 

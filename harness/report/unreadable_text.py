@@ -39,7 +39,7 @@ def _outcomes(replies: UnreadableReplies) -> str:
 
 
 def attempts(replies: UnreadableReplies) -> str:
-    """Suggest fixes; "" if nothing is known to help."""
+    """Suggest fixes, or "" if nothing is known to help."""
     commands = [*replies.options, *(f"{replies.judge}@{name}" for name in replies.strategies)]
     tries = [f"`{command}`" for command in commands]
     tries += [PARSER] if replies.reasoning_only else []

@@ -153,7 +153,7 @@ def _more(v: Validation, agreeing: HumanReference) -> str:
 
 
 def commonest_error(v: Validation, *, texts: bool = True) -> str:
-    """Name the first judge's most common error, with one item; "" without any.
+    """Name the first judge's most common error, with one item, or "" without any.
 
     ``texts`` adds the item's beginning, if the run keeps texts.
     """
@@ -173,7 +173,7 @@ def commonest_error(v: Validation, *, texts: bool = True) -> str:
 
 
 def worst_slice(v: Validation) -> str:
-    """Name the slice with evidence that the first judge agrees less; "" without any."""
+    """Name the slice with evidence that the first judge agrees less, or "" without any."""
     of_judge = v.slices.of(v.decision.leader or "") if v.slices else None
     if v.slices is None or of_judge is None or of_judge.worst_row is None:
         return ""
@@ -284,7 +284,7 @@ class CheckRow:
 
 
 def check_rows(v: Validation) -> list[CheckRow]:
-    """Return the checks for recommending the first judge; none without a first judge."""
+    """Return the checks for recommending the first judge, or none without a first judge."""
     checks = v.decision.checks
     if v.decision.leader is None or not checks:
         return []
@@ -331,13 +331,13 @@ def step_words(v: Validation, kind: str) -> str:
 
 
 def why_open(v: Validation, check: Check) -> str:
-    """Explain why a check can't be decided; "" if unknown."""
+    """Explain why a check can't be decided, or "" if unknown."""
     text = reason_words_of(check_of_use(check.kind), check.reason)
     return _filled(v, check, text)
 
 
 def reason_words_of(row: CheckOfUse, reason: CheckReason) -> str:
-    """Return a reason in the words of a check, as a template; "" without one."""
+    """Return a reason in the words of a check, as a template, or "" without one."""
     return row.why_open.get(reason) or REASONS.get(cast("Reason", reason), "")
 
 

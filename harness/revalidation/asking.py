@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Sitting:
-    """A re-validation in progress; nothing is written without a ``file``.
+    """A re-validation in progress. Nothing is written without a ``file``.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class Sitting:
     def verdicts_on(
         self, replies: Sequence[Verdict], fitted: Mapping[str, Fitted], occasion: int
     ) -> list[Verdict]:
-        """Return the watched judges' verdicts from an occasion; 0 is the run itself."""
+        """Return the watched judges' verdicts from an occasion. 0 is the run itself."""
         specs = self.watched if occasion else self.run.manifest.judges
         return occasion_verdicts(replies, specs, self.setup.task, fitted, look=occasion)
 

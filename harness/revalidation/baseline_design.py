@@ -30,7 +30,7 @@ WANTED_SHARE = 0.2  # share of the items; `underpowered` if a change of so many 
 def draw_anchor(
     task: Task, items: Sequence[Item], n_items: int | None, *, seed: int
 ) -> tuple[Item, ...]:
-    """Draw the items of an anchor, stratified by rater agreement; None for all.
+    """Draw the items of an anchor, stratified by rater agreement. None means all.
 
     Each stratum gets its share of the items, rounded to a whole number, so that means over the
     anchor estimate means over all items, with at most a simple random sample's variance. Items keep

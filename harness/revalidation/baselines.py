@@ -59,7 +59,7 @@ def n_missing(sitting: Sitting) -> int:
 
 
 def ensure_baseline(sitting: Sitting, observer: Observer) -> ExitCode | None:
-    """Record a baseline with the wanted replies; return why requests were stopped."""
+    """Record a baseline with the wanted replies. Return why requests were stopped."""
     is_new = sitting.history.baseline is None
     if is_new:
         sitting.append(completed(sitting, first_baseline(sitting)))
@@ -72,7 +72,7 @@ def ensure_baseline(sitting: Sitting, observer: Observer) -> ExitCode | None:
 
 
 def fill(sitting: Sitting, baseline: Baseline, plan: Plan, observer: Observer) -> ExitCode | None:
-    """Record a baseline with one more occasion's replies; return why requests were stopped."""
+    """Record a baseline with one more occasion's replies. Return why requests were stopped."""
     answers = sitting.ask(plan, observer)
     if not answers.is_over:
         return answers.exit_code
@@ -205,7 +205,7 @@ def check_acceptable(sitting: Sitting, number: int) -> None:
 
 
 def accepted_baseline(sitting: Sitting, looks: Sequence[Look]) -> Baseline:
-    """Make a baseline from some rounds' replies; unwatched judges keep their old replies."""
+    """Make a baseline from some rounds' replies. Unwatched judges keep their old replies."""
     before, last = sitting.baseline, sitting.history.looks_since_baseline[-1]
     watched = [judge.judge for judge in last.judges]
 

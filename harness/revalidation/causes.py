@@ -135,7 +135,7 @@ def _question_hash(task: Task) -> str:
 
 
 def item_hashes(task: Task, items: Sequence[str]) -> tuple[str, ...]:
-    """Return the hash of each item's content; "" for one that the task doesn't contain."""
+    """Return the hash of each item's content, or "" for one that the task doesn't contain."""
     by_id = task.by_id
     return tuple(
         _digest([item.group, item.criterion, item.fields, _image_digest(task, item)])

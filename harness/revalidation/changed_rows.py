@@ -85,7 +85,7 @@ def _tallies(task: Task, labels: Mapping[str, str]) -> dict[tuple[str, str], str
 
 
 def _replies(run: RunFolder, look: Look) -> dict[tuple[str, str, str, Category], str]:
-    """Return a reply of a round by judge, item, elicitation and answer; none if not kept."""
+    """Return a reply of a round by judge, item, elicitation and answer, or none if not kept."""
     log = occasion_path(run, look.occasion) / "verdicts.jsonl"
     if not log.exists():
         return {}

@@ -88,7 +88,7 @@ class HistoryReading:
 
 
 def read_history(path: Path) -> HistoryReading:
-    """Read a history; an incomplete last line and damaged lines are left out.
+    """Read a history. An incomplete last line and damaged lines are left out.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def _of_another_version(path: Path) -> RunError:
 
 
 class HistoryFile(ChecksummedLog):
-    """An open history; only one process can have it open until it ends."""
+    """An open history. Only one process can have it open until it ends."""
 
     @classmethod
     def open(cls, folder: Path) -> Self:

@@ -274,7 +274,7 @@ class JudgeCharts:
         )
 
     def _points(self, values: Mapping[int, float | None]) -> list[tuple[float, float | None]]:
-        """Return values by date; None within gaps, so that lines are broken there."""
+        """Return values by date, or None within gaps, so that lines are broken there."""
         points: list[tuple[float, float | None]] = [(sum(gap.x) / 2, None) for gap in self.gaps]
         for n, value in values.items():
             is_inside = any(low < self.x[n] < high for low, high in (gap.x for gap in self.gaps))

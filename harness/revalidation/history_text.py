@@ -89,7 +89,7 @@ def _received(baseline: Baseline) -> str:
 
 
 def figure_rows(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[str]]:
-    """Yield a judge's figures with those of its baseline; see FIGURE_HEADS."""
+    """Yield a judge's figures with those of its baseline. See FIGURE_HEADS."""
     if not judge.figures:
         return
     names_elicitation = len({f.elicitation for f in judge.figures if f.elicitation}) > 1
@@ -129,7 +129,7 @@ def _texts(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[st
 
 
 def standing_rows(decision: DecisionFacts) -> list[tuple[str, ...]]:
-    """Return each judge's value on an occasion, with its basis; see STANDING_HEADS."""
+    """Return each judge's value on an occasion, with its basis. See STANDING_HEADS."""
     return [
         (
             row.judge,
@@ -144,7 +144,7 @@ def standing_rows(decision: DecisionFacts) -> list[tuple[str, ...]]:
 
 
 def changed_text(rows: Sequence[ChangedRow], look: Look, *, details: bool = False) -> str:
-    """List each judge's changed items, with the answers before and now; ``details`` adds texts."""
+    """List each judge's changed items, with the answers before and now. ``details`` adds texts."""
     lines = []
     for name, own in groupby(rows, key=lambda row: row.judge):
         listed = list(own)[: MAX_CHANGED if details else MAX_SHORT]
@@ -160,7 +160,7 @@ def changed_text(rows: Sequence[ChangedRow], look: Look, *, details: bool = Fals
 
 
 def with_command(sentence: str) -> str:
-    """Wrap a sentence; a command at its end goes on a separate line, so that you can copy it."""
+    """Wrap a sentence. A command at its end goes on a separate line, so that you can copy it."""
     words, is_advice, command = sentence.partition(": harness ")
     if not is_advice:
         return paragraph(sentence)
@@ -204,7 +204,7 @@ def _history_row(look: Look, judge: JudgeLook, *, marked: bool) -> Sequence[str]
 
 
 def _tested(look: Look, judge: JudgeLook) -> tuple[str, ...]:
-    """Return the result of a judge in a round; see TEST_HEADS."""
+    """Return the result of a judge in a round. See TEST_HEADS."""
     flips = [f.look for f in judge.figures if f.name == FLIPS]
     standing = look.decision.standing(judge.judge) if look.decision else None
     change = judge.sequence

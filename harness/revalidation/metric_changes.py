@@ -97,7 +97,7 @@ class Yardstick:
 def decision_on(
     yardstick: Yardstick, streams: Sequence[StreamReplies], n_replies: int
 ) -> DecisionFacts | None:
-    """Return the recommendation from the replies of an occasion; None without replies."""
+    """Return the recommendation from the replies of an occasion, or None without replies."""
     parts = {judge: (rows, slice(None)) for judge, rows in _replied(streams).items()}
     if not parts:
         return None
@@ -251,7 +251,7 @@ class Scorer:
 
     @classmethod
     def of(cls, p: Prepared) -> Scorer | None:
-        """Return the scorer; None if the metric isn't a mean over items."""
+        """Return the scorer, or None if the metric isn't a mean over items."""
         metric, human = p.row, p.compared.human
         if not metric.is_item_mean or p.settings.mode != "exclude" or p.settings.level != "micro":
             return None
@@ -273,7 +273,7 @@ class Scorer:
         )
 
     def scores(self, categories: Sequence[Category], elicitation: Elicitation) -> FloatArray | None:
-        """Return (n, C) scores of a reply in each category on each item; None if all are nan.
+        """Return (n, C) scores of a reply in each category on each item, or None if all are nan.
 
         Scores are from 0 to 1, higher is better; nan if the item isn't rated or the category isn't
         an answer.
@@ -343,7 +343,7 @@ class Scorer:
 
 
 def item_scores(counts: ReplyCounts, scores: FloatArray) -> ItemScores:
-    """Sum the scores of each item's and round's replies; see `Scorer.scores`."""
+    """Sum the scores of each item's and round's replies. See `Scorer.scores`."""
     scored = np.isfinite(scores)
     sums = np.einsum("tic,ic->ti", counts.counts, np.where(scored, scores, 0.0))
     return ItemScores(sums, np.einsum("tic,ic->ti", counts.counts, scored.astype(np.int64)))

@@ -107,7 +107,7 @@ def is_within_span(at: str) -> bool:
 
 
 class _Begun(NamedTuple):
-    """Contents of an earlier round's folder; ``why`` says why it can't be used, if so."""
+    """Contents of an earlier round's folder. ``why`` says why it can't be used, if so."""
 
     why: Unusable | None = None
     date: str = ""
@@ -116,7 +116,7 @@ class _Begun(NamedTuple):
 
 
 def _begun(path: Path) -> _Begun:
-    """Return the contents of an occasion's folder; nothing if none was begun there."""
+    """Return the contents of an occasion's folder, or nothing if none was begun there."""
     try:
         folder = RunFolder.open(path)
         created = folder.manifest.created
@@ -150,7 +150,7 @@ def _sentences(unusable: Sequence[tuple[Unusable, str, str]]) -> Iterator[str]:
 
 
 def _lost(unusable: Sequence[tuple[Unusable, str, str]]) -> str:
-    """Return a sentence about the folders of finished rounds; "" if there are none."""
+    """Return a sentence about the folders of finished rounds, or "" if there are none."""
     lost = [(folder, date) for why, folder, date in unusable if why == "finished"]
     if not lost:
         return ""

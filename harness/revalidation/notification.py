@@ -37,7 +37,7 @@ def check_notify_url(url: str | None) -> None:
 
 
 def notify(url: str | None, sentence: str, ending: Mapping[str, object], run: str) -> str:
-    """Post the result of a re-validation; a failed post only causes a line of output.
+    """Post the result of a re-validation. A failed post only causes a line of output.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ async def _post(url: str, content: Mapping[str, object]) -> str:
 
 
 def _pipeline() -> str:
-    """Return the address of this GitHub or GitLab job; empty outside of them."""
+    """Return the address of this GitHub or GitLab job, or empty outside of them."""
     variables = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
     server, repository, number = (os.environ.get(name, "") for name in variables)
     if server and repository and number:

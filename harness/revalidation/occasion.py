@@ -120,7 +120,7 @@ def answers_of_occasion(run: RunFolder, occasion: int) -> OccasionAnswers:
 
 
 def replies_of_occasions(run: RunFolder, occasions: Iterable[int]) -> list[Verdict]:
-    """Return the replies of occasions, 0 for the run itself; none if a log isn't kept."""
+    """Return the replies of occasions, 0 for the run itself, or none if a log isn't kept."""
     paths = [occasion_path(run, occasion) if occasion else run.path for occasion in occasions]
     logs = [path / run.verdicts.name for path in paths]
     if not all(log.is_file() for log in logs):

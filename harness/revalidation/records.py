@@ -156,7 +156,7 @@ class DecisionFacts(Struct, frozen=True, kw_only=True):
     judges: tuple[ComparedJudge, ...] = ()
 
     def standing(self, judge: str) -> ComparedJudge | None:
-        """Return a judge's value and completeness; None if it was not run."""
+        """Return a judge's value and completeness, or None if it was not run."""
         return next((row for row in self.judges if row.judge == judge), None)
 
 
@@ -228,7 +228,7 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
     sequence: Figure | None = None
 
     def figure(self, name: str, elicitation: Elicitation | Literal[""] = "") -> Figure | None:
-        """Return a figure by its name; None if there is none."""
+        """Return a figure by its name, or None if there is none."""
         wanted = name, elicitation
         return next((f for f in self.figures if (f.name, f.elicitation) == wanted), None)
 
@@ -358,7 +358,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
 
     @property
     def n_replies(self) -> int:
-        """Replies per item; the maximum if some are missing."""
+        """Replies per item, or the maximum if some are missing."""
         return replies_per_item(self.streams)
 
 
@@ -435,7 +435,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     streams: tuple[StreamReplies, ...] = ()
 
     def stream(self, judge: str, elicitation: Elicitation) -> StreamReplies | None:
-        """Return a judge's replies in an elicitation; None if it was not run."""
+        """Return a judge's replies in an elicitation, or None if it was not run."""
         wanted = judge, elicitation
         return next((s for s in self.streams if (s.judge, s.elicitation) == wanted), None)
 

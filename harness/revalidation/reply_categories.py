@@ -165,13 +165,13 @@ def by_judge(streams: Sequence[StreamReplies]) -> dict[str, list[StreamReplies]]
 
 
 def replies_per_item(streams: Iterable[StreamReplies], samples: slice = slice(None)) -> int:
-    """Return the number of replies per item; the maximum if some are missing."""
+    """Return the number of replies per item, or the maximum if some are missing."""
     lengths = (len(item[samples]) for stream in streams for item in stream.replies)
     return max(lengths, default=0)
 
 
 def outcome_shares(stream: StreamReplies) -> dict[str, float]:
-    """Return the share of replies by outcome; empty without replies."""
+    """Return the share of replies by outcome, or empty without replies."""
     totals = Counter(stream.categories[k].outcome for item in stream.replies for k in item)
     n = stream.n_replies
     return {outcome: totals[outcome] / n for outcome in OUTCOMES if n and outcome != "failed"}

@@ -110,7 +110,7 @@ def revalidate(
 
 
 def _post(options: LookOptions, ending: LookEnding, watching: Watching) -> None:
-    """Post a result if an address is set; report a failed post."""
+    """Post a result if an address is set. Report a failed post."""
     problem = notify(options.notify, ending.sentence, ending.facts(), str(ending.run))
     if problem:
         with watching({}) as observer:
@@ -181,7 +181,7 @@ def _warnings(sitting: Sitting) -> Iterator[str]:
 
 
 def _lost(sitting: Sitting) -> str:
-    """Return a sentence on rounds (perhaps alarms) that the history lost; "" if none."""
+    """Return a sentence on rounds (perhaps alarms) that the history lost, or "" if none."""
     if sitting.occasion.lost:
         return sitting.occasion.lost
     if not (n := sitting.history.n_damaged_last):
@@ -220,7 +220,7 @@ def _ask_today(sitting: Sitting, observer: Observer) -> ExitCode | None:
 
 
 def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
-    """Do a round, assess and record it; return why requests were stopped."""
+    """Do a round, assess and record it. Return why requests were stopped."""
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
     content = sitting.comparable(baseline)
     left_out = sitting.judges_left_out(baseline, content)

@@ -105,7 +105,7 @@ class Schedule:
 
 
 def keys_of(judges: Iterable[JudgeSpec], key_env: str | None = None) -> tuple[str, ...]:
-    """Return the environment variables that judges need, sorted; ``key_env`` is the server's."""
+    """Return the environment variables that judges need, sorted. ``key_env`` is the server's."""
     return tuple(sorted(filter(None, {key_env, *(judge.key_env for judge in judges)})))
 
 
@@ -199,7 +199,7 @@ def options_of(
 
 
 class StoreOptions(NamedTuple):
-    """Additions to a schedule for a shared store; ``extra`` is the package's extra."""
+    """Additions to a schedule for a shared store. ``extra`` is the package's extra."""
 
     options: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
@@ -207,7 +207,7 @@ class StoreOptions(NamedTuple):
 
 
 def options_of_store(address: str | None) -> StoreOptions:
-    """Return a schedule's additions for a shared store; its password is named, not written.
+    """Return a schedule's additions for a shared store. Its password is named, not written.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def options_of_store(address: str | None) -> StoreOptions:
 
 
 def package_of(target: Target, source: str | None, extra: str = "") -> str:
-    """Return the package that a pipeline installs; empty for the installed harness.
+    """Return the package that a pipeline installs, or empty for the installed harness.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def _installed_from() -> str | None:
 
 
 def _task_inside(run: RunFolder) -> str | None:
-    """Return a pipeline's name for the task with the item texts; None if the run has them."""
+    """Return a pipeline's name for the task with the item texts, or None if the run has them."""
     config = run.manifest.config
     if config.item_text:
         return None

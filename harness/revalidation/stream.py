@@ -43,7 +43,7 @@ class Stream:
         return min(look.p_value for look in self.path.looks)
 
     def figures(self) -> Iterator[Figure]:
-        """Yield flips and shares of replies in the last round; nothing without replies."""
+        """Yield flips and shares of replies in the last round, or nothing without replies."""
         now, before = outcome_shares(self.replies[-1]), outcome_shares(self.replies[0])
         n = self.replies[-1].n_replies
         if not n:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSpec, ...]:
-    """Return the named judges and the members of ensembles among them; by default all.
+    """Return the named judges and the members of ensembles among them, by default all.
 
     After a race, only the winner is returned, if it ran on all items.
 

@@ -26,7 +26,7 @@ ItemsByElicitation = dict["Elicitation", tuple["Item", ...]]
 
 
 def items_of(task: Task, config: RunConfig) -> tuple[Item, ...]:
-    """Return the items of a run, except those it leaves out; see `select_items`."""
+    """Return the items of a run, except those it leaves out. See `select_items`."""
     return select_items(
         task,
         criterion=config.criterion,

@@ -223,7 +223,7 @@ def count_verdicts(
     holdout: float | None = None,
     new_ledger: bool = False,
 ) -> TriedJudges | None:
-    """Count the validation of another tool's verdicts, and hold out items; see `count_run`.
+    """Count the validation of another tool's verdicts, and hold out items. See `count_run`.
 
     A ``holdout`` is recorded with the first judge.
     """
@@ -561,7 +561,7 @@ def _series_of_task(task: Task, criterion: str | None) -> ItemSeries:
 
 
 def _folder_of(folder: RunFolder, contents: Contents) -> Path | None:
-    """Return the folder of a run's task; None unless it has a ledger and the run's items.
+    """Return the folder of a run's task, or None unless it has a ledger and the run's items.
 
     A run folder can come from someone else, so only a ledger with the same items is written.
     """

@@ -198,7 +198,7 @@ class Manifest(BaseModel):
 
 
 class FolderUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
-    """A file of a run folder can't be written; ``problem`` names it and says why."""
+    """A file of a run folder can't be written. ``problem`` names it and says why."""
 
     def __init__(self, folder: Path, name: str, error: OSError) -> None:
         super().__init__(
@@ -412,7 +412,7 @@ class RunFolder:
 
     @property
     def kept_metrics(self) -> str:
-        """Reason for keeping ``metrics.json`` of a different schema version; "" if current."""
+        """Reason for keeping ``metrics.json`` of a different schema version, or "" if current."""
         file, written = self.path / METRICS, METRICS_SCHEMA
         with suppress(OSError, ValueError):
             written = _DECODE_HEADER(read_file(file)).schema_version
@@ -425,7 +425,7 @@ class RunFolder:
         )
 
     def open_log(self) -> VerdictLog:
-        """Open the verdict log for appending; raises if another process has it open."""
+        """Open the verdict log for appending. Raises if another process has it open."""
         return VerdictLog.open(self.verdicts, self.location.server)
 
     @property
@@ -462,7 +462,7 @@ class RunFolder:
         return json.dumps(fields, indent=1).encode() + b"\n"
 
     def write(self, name: str, content: str | bytes, *, durable: bool = False) -> Path:
-        """Write a file atomically; half of a surrogate pair becomes a question mark.
+        """Write a file atomically. Half of a surrogate pair becomes a question mark.
 
         Raises
         ------
@@ -558,7 +558,7 @@ class Runs(NamedTuple):
 
     @property
     def warning(self) -> str:
-        """Number of unreadable folders, with an example; "" if there are none."""
+        """Number of unreadable folders, with an example, or "" if there are none."""
         if not self.unreadable:
             return ""
         n = len(self.unreadable)

@@ -234,7 +234,7 @@ def _digests(
     item: NDArray[np.integer[Any]],
     number: Keys,
 ) -> Digests:
-    """Return each sampled item's digest of its numbers, in any order; 0 if it has none."""
+    """Return each sampled item's digest of its numbers, in any order, or 0 if it has none."""
     none = len(sampled)
     place_of = dict(zip(sampled.tolist(), range(none), strict=True))
     places = np.array([place_of.get(key_of.get(name, -1), none) for name in names], np.int64)

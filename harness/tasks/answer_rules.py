@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class BadAnswerError(ValueError):
-    """A value isn't an answer; ``reason`` is the slug of the problem."""
+    """A value isn't an answer. ``reason`` is the slug of the problem."""
 
     def __init__(self, reason: RatingFault, message: str) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class BadAnswerError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class AnswerRules:
-    """Allowed values of ratings and verdicts in a task; see `read`."""
+    """Allowed values of ratings and verdicts in a task. See `read`."""
 
     keys: tuple[str, ...]
     answers: frozenset[str]  # the keys, and CANNOT_ASSESS where the task allows it

@@ -69,7 +69,7 @@ def record_change(folder: Path, change: str, *, before: str = "", after: str = "
 
 
 def read_changes(folder: Path) -> tuple[Change, ...]:
-    """Return the changelog of a task, oldest first; empty if there is none.
+    """Return the changelog of a task, oldest first, or empty if there is none.
 
     Raises
     ------

@@ -17,7 +17,7 @@ HumanAnswer: TypeAlias = tuple[HumanElicitation, str | tuple[str, ...]]
 
 
 class CodedRatings(Sequence[Rating]):
-    """R ratings as numbers; a `Rating` is made when it is asked for.
+    """R ratings as numbers. A `Rating` is made when it is asked for.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ REMEDY = "Correct 'columns', 'derive', 'rename' or 'n_raters' under 'datasets' i
 
 
 class DatasetTable:
-    """The table of a task's data set; `TaskError` if it can't be read or lacks a column."""
+    """The table of a task's data set. `TaskError` if it can't be read or lacks a column."""
 
     def __init__(self, file: TaskFile, folder: Path) -> None:
         assert file.datasets is not None, "asked before"

@@ -37,7 +37,7 @@ def available_tasks() -> list[tuple[str, Path]]:
 
 
 def describe(folder: Path) -> dict[str, str | int]:
-    """Summarise a task from only its ``task.yaml``; an error is part of the summary."""
+    """Summarise a task from only its ``task.yaml``. An error is part of the summary."""
     try:
         task = read_task_file(folder / TASK_FILE)
     except TaskError as error:

@@ -1,4 +1,4 @@
-"""Reading human ratings; each value is checked with its line at hand."""
+"""Reading human ratings. Each value is checked with its line at hand."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Image:
 
 
 def read_images(folder: Path, field: str, items: Iterable[Item]) -> dict[str, Image]:
-    """Read and check the images of items; items with an empty field have none."""
+    """Read and check the images of items. Items with an empty field have none."""
     images: dict[str, Image] = {}
     for item in items:
         if name := item.fields.get(field, ""):

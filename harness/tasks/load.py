@@ -78,7 +78,7 @@ class TableContent(NamedTuple):
 
 
 def task_from(subject: TableTask) -> TableContent:
-    """Return the task of a table with known columns and labels; nothing is written.
+    """Return the task of a table with known columns and labels. Nothing is written.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def _from_dataset(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
 
 
 def table_path(folder: Path, kind: TableKind, name: str | None) -> Path | None:
-    """Return the path of a task's table; None if none is named and none exists.
+    """Return the path of a task's table, or None if none is named and none exists.
 
     ``kind`` is ``items``, ``groups`` or ``ratings``, ``name`` its file name in ``task.yaml``.
 

@@ -76,7 +76,7 @@ ASKED_ON: dict[JudgeElicitation, tuple[HumanElicitation, ...]] = {  # the questi
 
 
 def share_with_sets(rated: Iterable[tuple[str, str]]) -> float | None:
-    """Return the share of the rated items with a response set; None without rated items.
+    """Return the share of the rated items with a response set, or None without rated items.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _kept(ratings: object, validate: ValidatorFunctionWrapHandler) -> Sequence[R
 
 
 class Task(TaskFields):
-    """A task with its items and human ratings; see `TaskFields` for its other fields.
+    """A task with its items and human ratings. See `TaskFields` for its other fields.
 
     Attributes
     ----------
@@ -229,7 +229,7 @@ class Task(TaskFields):
         return blank and self.has_text(item)
 
     def text_of(self, item: Item) -> str:
-        """Return the text that judges see; see `parts_of`.
+        """Return the text that judges see. See `parts_of`.
 
         Raises
         ------

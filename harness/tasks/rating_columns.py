@@ -71,7 +71,7 @@ class RatingColumns:
         return f"RatingColumns({len(self)} ratings by {len(self.raters)} raters)"
 
     def rows_of(self, items: Iterable[str]) -> NDArray[np.int64]:
-        """Return (R,): the index of each rating's item among some; -1 for other items."""
+        """Return (R,): the index of each rating's item among some, or -1 for other items."""
         return np.asarray(places(self.items, tuple(items))[self.item], dtype=np.int64)
 
     def of_answers(
@@ -88,7 +88,7 @@ class RatingColumns:
 
 
 def places(names: tuple[str, ...], among: tuple[str, ...]) -> NDArray[np.int64]:
-    """Return the index of each name among others; -1 if it isn't there."""
+    """Return the index of each name among others, or -1 if it isn't there."""
     if names == among:  # as a rule, and quick: they are the same objects
         return np.arange(len(names))
     place = {name: i for i, name in enumerate(among)}

@@ -81,7 +81,7 @@ PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class AltTestFields(Frozen):
-    """Settings of the alternative annotator test; a field that is left out keeps its default.
+    """Settings of the alternative annotator test. A field that is left out keeps its default.
 
     Attributes
     ----------
@@ -620,7 +620,7 @@ def number_text(number: float) -> str:
 
 
 def as_number(text: str) -> float | None:
-    """Read a plain decimal number such as ``4``, ``-1`` or ``2.50``; None for anything else."""
+    """Read a plain decimal number such as ``4``, ``-1`` or ``2.50``, or None for anything else."""
     digits = text.removeprefix("-").replace(".", "", 1)
     return float(text) if digits.isascii() and digits.isdecimal() else None
 

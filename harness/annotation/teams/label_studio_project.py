@@ -137,7 +137,7 @@ def project_tasks(task: Task, screens: Sequence[TeamScreen]) -> list[JsonObject]
 
 
 def image_address(task: Task, screen: TeamScreen) -> str:
-    """Return a screen's image as a data address; "" if the item has none."""
+    """Return a screen's image as a data address, or "" if the item has none."""
     image = task.images.get(screen.item.id)
     return image.data_url() if image else ""
 

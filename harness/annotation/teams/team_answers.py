@@ -25,7 +25,7 @@ MOST_SHOWN = 5  # most problems to show
 
 
 class ScreenData(Struct, frozen=True):
-    """Description in a written screen; see `harness.annotation.teams.screens.shown_data`."""
+    """Description in a written screen. See `harness.annotation.teams.screens.shown_data`."""
 
     harness_task: str
     harness_form: JudgeElicitation
@@ -166,7 +166,7 @@ def _key(task: Task, screen: ScreenData, name: str) -> str:
 
 
 def utc_time(text: str) -> str:
-    """Return an ISO 8601 time in UTC, to the second; "" for any other text."""
+    """Return an ISO 8601 time in UTC, to the second, or "" for any other text."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -235,7 +235,7 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
 
 
 def _n_groups(task: Task, cluster: Cluster) -> int:
-    """Return the number of groups among a cluster's items; 0 if an item has none."""
+    """Return the number of groups among a cluster's items, or 0 if an item has none."""
     groups = {task.by_id[item].group for item in cluster}
     return 0 if None in groups else len(groups)
 

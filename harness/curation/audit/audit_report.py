@@ -176,7 +176,7 @@ def _rater_row(fact: RaterFacts) -> Iterator[str]:
 
 
 def remark_of(fact: RaterFacts) -> str:
-    """Return what is flagged about a rater; "" for nothing."""
+    """Return what is flagged about a rater, or "" for nothing."""
     return f"always {fact.always}" if fact.always else "lower" if is_low(fact) else ""
 
 

@@ -31,7 +31,7 @@ MIN_JUDGES = 2
 
 
 def with_effects(findings: Sequence[Finding], source: Source, baseline: Evidence) -> list[Finding]:
-    """Return findings with their effects; those that change the verdict come first.
+    """Return findings with their effects. Those that change the verdict come first.
 
     Next are findings that change the equal judges, then those that change the ranking metric
     most, then those without an effect. Ties keep their order.
@@ -152,7 +152,7 @@ def suspected_errors(source: Source) -> Iterator[Finding]:
 
 
 def usual_answers(source: Source) -> Iterator[tuple[str, FloatArray]]:
-    """Yield each judge with its most common options, (n, K); nan without an answer."""
+    """Yield each judge with its most common options, (n, K), or nan without an answer."""
     for facts in source.judges:
         rows = source.verdicts[facts.name]
         table = judge_table(source.task, source.items, facts.name, rows)
@@ -160,7 +160,7 @@ def usual_answers(source: Source) -> Iterator[tuple[str, FloatArray]]:
 
 
 def _lower_bound(source: Source, human_modes: FloatArray, judge_modes: FloatArray) -> float:
-    """Return the lower end of a judge's hit-rate interval over groups; 0 without groups."""
+    """Return the lower end of a judge's hit-rate interval over groups, or 0 without groups."""
     hits = (human_modes * judge_modes).sum(axis=1)
     answered = np.flatnonzero(~np.isnan(hits)).tolist()
     units = {source.items[i].unit for i in answered}

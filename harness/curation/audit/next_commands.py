@@ -102,7 +102,7 @@ def _command(finding: Finding, task: str, new: str, verdicts: AuditedVerdicts | 
 
 
 def _rated_next(finding: Finding, named: str) -> str:
-    """Return the options for the ratings to collect next; "" if the finding needs none."""
+    """Return the options for the ratings to collect next, or "" if the finding needs none."""
     if finding.kind in RATE_AGAIN:
         return f"--budget {2 * len(finding.items)} --finding {finding.kind}{named}"
     if finding.kind in RATE_MORE:

@@ -41,13 +41,13 @@ REACH = 2.0  # curve length relative to the largest plan
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Cost of a human rating and of a judge's reply in USD; None if unknown."""
+    """Cost of a human rating and of a judge's reply in USD, or None if unknown."""
 
     rating: float | None = None
     reply: float | None = None
 
     def cost(self, n_ratings: float, n_replies: float) -> float | None:
-        """Return a collection's cost in USD; None unless both prices are known."""
+        """Return a collection's cost in USD, or None unless both prices are known."""
         if self.rating is None or self.reply is None:
             return None
         return n_ratings * self.rating + n_replies * self.reply

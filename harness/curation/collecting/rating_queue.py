@@ -84,7 +84,7 @@ class _Ratings:
 
     @property
     def beta(self) -> FloatArray:
-        """Return the posterior of beta; 0 if no choice can hide a positive option."""
+        """Return the posterior of beta, or 0 if no choice can hide a positive option."""
         if self.task.space.fully_specified or not self.task.sensitivity:
             return beta_posterior(0, 10**6)
         return beta_posterior(*self.pairs)
@@ -259,7 +259,7 @@ def _greatest(values: FloatArray, n: int) -> list[int]:
 
 
 def queue_csv(queue: tuple[QueuedRating, ...]) -> str:
-    """Return a queue as CSV, for ``harness annotate --queue``; raters are a JSON array."""
+    """Return a queue as CSV, for ``harness annotate --queue``. Raters are a JSON array."""
     rows = [
         row | {"raters": json.dumps(queued.raters, ensure_ascii=False) if queued.raters else ""}
         for row, queued in zip(rows_of_queue(queue), queue, strict=True)

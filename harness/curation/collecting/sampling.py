@@ -125,7 +125,7 @@ def draw_sample(
 
 
 def _keys(task: Task, by: SampledBy | None) -> list[int | str | None]:
-    """Return each item's stratum; None for items outside all strata."""
+    """Return each item's stratum, or None for items outside all strata."""
     if by is None:
         return ["all"] * len(task.items)
     if by == "criterion":
@@ -155,7 +155,7 @@ def _percents(task: Task) -> list[int | str | None]:
 
 
 def _equal_sizes(available: Sequence[int], total: int, rng: np.random.Generator) -> list[int]:
-    """Share ``total`` among strata as equally as sizes allow; a draw decides on extra items."""
+    """Share ``total`` among strata as equally as sizes allow. A draw decides on extra items."""
     sizes = [0] * len(available)
     while total:
         free = [i for i, n in enumerate(available) if sizes[i] < n]

@@ -31,7 +31,7 @@ VALUE_FIELDS = ("choices", "rating", "selected", "labels", "taxonomy", "number")
 
 
 def _checked(content: object, kind: type[T], name: str) -> T:
-    """Return the content as a type; an error names the invalid place."""
+    """Return the content as a type. An error names the invalid place."""
     try:
         return TypeAdapter(kind).validate_python(content)
     except ValidationError as error:
@@ -57,13 +57,13 @@ class LabelStudioResult(BaseModel):
 
     @property
     def chosen(self) -> object:
-        """Chosen text, number or list; None if it isn't a rating, for example a comment."""
+        """Chosen text, number or list, or None if it isn't a rating, for example a comment."""
         value = self.value or {}
         return next((value[name] for name in VALUE_FIELDS if name in value), None)
 
     @property
     def typed(self) -> object:
-        """Typed text, which can be a comment; None if there is none."""
+        """Typed text, which can be a comment, or None if there is none."""
         return (self.value or {}).get("text")
 
 

@@ -54,7 +54,7 @@ def _is_mturk(content: object) -> bool:
 
 
 def _mturk(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield approved and submitted assignments; a question's ticks become its label."""
+    """Yield approved and submitted assignments. A question's ticks become its label."""
     rows = list(content)
     kept = [row for row in rows if str(row.get("AssignmentStatus") or "").lower() != "rejected"]
     _note_left_out(reading, len(rows) - len(kept), "assignments that were rejected")

@@ -71,7 +71,7 @@ def _parsed(cell: object) -> Any:  # noqa: ANN401 -- JSON
 
 
 def _object(cell: object) -> JsonObject:
-    """Return the object in a cell; an empty one if there is none."""
+    """Return the object in a cell, or an empty one if there is none."""
     parsed = _parsed(cell)
     return parsed if isinstance(parsed, dict) else {}
 
@@ -101,7 +101,7 @@ def _is_langfuse(content: object) -> bool:
 
 
 def _langfuse(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield a row per score; the traces can be in the same file or a separate one."""
+    """Yield a row per score. The traces can be in the same file or a separate one."""
     rows = [_langfuse_names(dict(row)) for row in content]
     scores = [row for row in rows if _is_score(row)]
     traces = {as_text(row["id"]): row for row in rows if not _is_score(row) and row.get("id")}
@@ -127,7 +127,7 @@ def _langfuse(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _why_no_rating(score: JsonObject) -> str:
-    """Return the reason why a score isn't a rating of a trace; "" if it is one."""
+    """Return the reason why a score isn't a rating of a trace, or "" if it is one."""
     if score.get("dataType") == "CORRECTION":
         return "corrections of an output"
     if not score.get("traceId"):
@@ -230,7 +230,7 @@ def _assessments(row: Row) -> list[JsonObject]:
 
 
 def _mlflow(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield a row per feedback on a trace; expectations aren't ratings."""
+    """Yield a row per feedback on a trace. Expectations aren't ratings."""
     traces = list(content)
     rated = [(row, entry) for row in traces for entry in _assessments(row)]
     left_out = Counter(filter(None, (_why_no_feedback(entry) for _, entry in rated)))
@@ -258,7 +258,7 @@ def _mlflow(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _why_no_feedback(entry: JsonObject) -> str:
-    """Return the reason why an assessment isn't a rating; "" if it is one."""
+    """Return the reason why an assessment isn't a rating, or "" if it is one."""
     if "feedback" not in entry or entry["feedback"] is None:
         return "expectations"
     if entry.get("valid") is False:

@@ -202,7 +202,7 @@ class Facts:
         return self.is_numbers(name) and any("." in label_of(value) for value in values)
 
     def shares(self, name: str, others: Sequence[str]) -> bool:
-        """Return whether other columns contain most of a column's labels; ties fit two sides."""
+        """Return whether other columns contain most of a column's labels. Ties fit two sides."""
         known = {label.casefold() for other in others for label in self.labels(other)}
         labels = self.labels(name)
         if are_sides([*known, "tie"], tied=True):

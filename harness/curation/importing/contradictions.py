@@ -61,7 +61,7 @@ def unread_raters(facts: Facts, mapping: ColumnMapping) -> list[str]:
 
 
 def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
-    """Return whether a header says that a reading is wrong; see the module."""
+    """Return whether a header says that a reading is wrong. See the module."""
     single = (mapping.criterion, mapping.label, mapping.set)
     several = (*mapping.criteria, *mapping.sets, *mapping.counts)
     if not {*mapping.id, *mapping.text, *several, *single}.isdisjoint(rater_headers(facts)):

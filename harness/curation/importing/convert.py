@@ -302,7 +302,7 @@ def _rejected_beside(folder: Path) -> Path:
 
 
 def _record(plan: ImportPlan, part: Path, folder: Path) -> None:
-    """Read the written task and begin its changelog; an error names the final folder."""
+    """Read the written task and begin its changelog. An error names the final folder."""
     try:
         record_change(part, f"import of {plan.table.path.name}", after=imported_hash(part))
     except TaskError as error:

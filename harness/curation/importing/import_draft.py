@@ -231,7 +231,7 @@ def _value(plan: ImportPlan, name: str) -> object:
 
 
 def _meaning(name: str, value: object) -> str:
-    """Return a condition for a role or setting to be right; "" if it's plain or not given."""
+    """Return a condition for a role or setting to be right, or "" if it's plain or not given."""
     values = [str(v) for v in value if v] if isinstance(value, tuple) else [str(value or "")]
     one, several = MEANINGS.get(name, ("", ""))
     if not any(values) or values == [NONE]:

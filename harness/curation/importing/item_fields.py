@@ -151,7 +151,7 @@ def _is_list(value: str) -> bool:
 
 
 def _is_short_text(facts: Facts, name: str, *, alone: bool) -> bool:
-    """Return whether judges see short values unasked; a number or source word needs a question."""
+    """Return whether judges see short values unasked. A number or source word needs a question."""
     if facts.is_numbers(name) or not facts.called(name, column_words.TEXTS):
         return False
     if facts.called(name, column_words.SOURCES) and not _has_phrases(facts, name):

@@ -14,7 +14,7 @@ JOINS = (*RARE_MARKS, ",", "+", "/", "&")
 
 
 def separator_of(names: Sequence[str]) -> str:
-    """Return the mark whose parts are all labels or all recur; for a rare mark, one is enough."""
+    """Return the mark whose parts are all labels or all recur. For a rare mark, one is enough."""
     for mark in JOINS:
         joined = [name for name in names if mark in name.strip(mark)]
         parts = [part.strip().casefold() for name in joined for part in name.split(mark)]

@@ -28,7 +28,7 @@ def plain_label(name: str) -> str:
 
 
 def known_order(names: Collection[str]) -> Sequence[str] | None:
-    """Return the ordered list of words that contains all labels; None if there is none."""
+    """Return the ordered list of words that contains all labels, or None if there is none."""
     plain_labels = {plain_label(name) for name in names} if len(names) <= MAX_STEPS else {""}
     return next((order for order in ORDERS if plain_labels <= set(order)), None)
 

@@ -35,7 +35,7 @@ LIST = "list"  # column for the list that an object comes from
 
 
 def unnested(table: Table) -> Table | None:
-    """Return the table with a row per object in its cells; None if no cell contains objects.
+    """Return the table with a row per object in its cells, or None if no cell contains objects.
 
     A column of lists of objects becomes a row per object, with a column per field. If several
     columns list objects with the same fields, a column says which. A column of objects that hold
@@ -75,7 +75,7 @@ def _listing(table: Table, known: Collection[str]) -> list[str]:
 
 
 def _fields(column: Column) -> frozenset[str]:
-    """Return the fields of the objects listed in a column; none for other lists."""
+    """Return the fields of the objects listed in a column, or none for other lists."""
     cells = [_objects(text) for text in column.values[:LOOKED_AT]]
     listed = [entry for entries in cells for entry in entries]
     if not listed or not all(cells) or _is_known(column.values[:LOOKED_AT]):
@@ -93,7 +93,7 @@ def _is_known(texts: Sequence[str]) -> bool:
 
 
 def _objects(text: str) -> list[JsonObject]:
-    """Return the objects listed in a cell; none if it isn't a list of objects only."""
+    """Return the objects listed in a cell, or none if it isn't a list of objects only."""
     parsed = _parsed(text, "[") or _by_name(_parsed(text, "{"))
     if not isinstance(parsed, list):
         return []
@@ -102,7 +102,7 @@ def _objects(text: str) -> list[JsonObject]:
 
 
 def _by_name(parsed: object) -> list[JsonObject]:
-    """Return the objects below several names, each with its name; none for other content."""
+    """Return the objects below several names, each with its name, or none for other content."""
     entries = [*parsed.items()] if isinstance(parsed, dict) else []
     objects = [{NAME: name, **of} for name, of in entries if isinstance(of, dict)]
     fields = {frozenset(of) for of in objects}
@@ -164,7 +164,7 @@ def _spread(table: Table, notes: list[str]) -> Table:
 
 
 def _lists(text: str) -> JsonObject:
-    """Return an object whose fields are lists; an empty one for any other cell."""
+    """Return an object whose fields are lists, or an empty one for any other cell."""
     parsed = None if list_of(text) is not None else _parsed(text, "{")
     if not isinstance(parsed, dict) or not all(isinstance(of, list) for of in parsed.values()):
         return {}
@@ -185,7 +185,7 @@ def _is_vote(column: Column) -> bool:
 
 
 def _leaves(text: str) -> JsonObject:
-    """Return an object's innermost fields, by their path; none for any other cell.
+    """Return an object's innermost fields, by their path, or none for any other cell.
 
     An object that lists objects is a separate level of the document, without columns.
     """

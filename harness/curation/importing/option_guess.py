@@ -109,7 +109,7 @@ def _are_numbers(labels: Iterable[str]) -> bool:
 
 
 def are_sided(counts: LabelCounts) -> bool:
-    """Return whether labels, except ties, are words for two sides; numbers can be grades."""
+    """Return whether labels, except ties, are words for two sides. Numbers can be grades."""
     names = [name for name in counts.humans if name != CANNOT_ASSESS]
     sides = {n.casefold() for n in names if not column_words.contains_word(n, column_words.TIES)}
     words = [pair for pair in column_words.SIDES if not _are_numbers(pair)]
@@ -147,7 +147,7 @@ def guess_rater_ids(reader: AnswerReader) -> RaterIds:
 
 
 def _name_people(reader: AnswerReader) -> bool:
-    """Return whether cells name each rating's rater; the numbers from 0 or 1 are places."""
+    """Return whether cells name each rating's rater. The numbers from 0 or 1 are places."""
     if not reader.by_rater:
         return False
     by_row: dict[int, list[str]] = {}
@@ -197,14 +197,14 @@ class AnswerGuess:
 
 
 def pairs_of(texts: Sequence[str]) -> bool | None:
-    """Return whether two shown texts are named after sides; None if one text is shown."""
+    """Return whether two shown texts are named after sides, or None if one text is shown."""
     if len(texts) <= 1:
         return None
     return any(column_words.are_pair(*pair) for pair in combinations(texts, 2))
 
 
 def guess_labels(cells: AnswerReader, settings: AnswerSettings) -> AnswerGuess:
-    """Guess the meaning of answers whose criteria share a scale; see `guess_answers`."""
+    """Guess the meaning of answers whose criteria share a scale. See `guess_answers`."""
     counts = merged(count_labels(cells, is_open=settings.scale in OPEN_SCALES).values())
     where, pairs = str(cells.table.path), pairs_of(cells.mapping.text)
     return guess_answers(counts, settings, where, pairs=pairs)
@@ -672,7 +672,7 @@ def _absent(steps: Collection[int]) -> str:
 
 
 def _affirmative(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the label of two that says yes; none if neither does."""
+    """Return the label of two that says yes, or none if neither does."""
     if len(names) != N_BINARY:
         return ()
     if keyed := keyed_labels(names):

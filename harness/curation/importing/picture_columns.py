@@ -44,7 +44,7 @@ def is_picture(text: str) -> bool:
 
 
 def picture_column(facts: Facts, columns: list[str]) -> str:
-    """Return the only column of images; "" if there are none or several."""
+    """Return the only column of images, or "" if there are none or several."""
     pictures = [name for name in columns if facts.all_values(name, is_picture)]
     return pictures[0] if len(pictures) == 1 else ""
 

@@ -68,7 +68,7 @@ class ReadingFacts:
         return float(np.median([*self.items.values()])) if self.items else 0.0
 
     def add(self, entry: TableItem | TableAnswer | Rejected) -> None:
-        """Count one of the reader's entries; judges' verdicts don't count."""
+        """Count one of the reader's entries. Judges' verdicts don't count."""
         if isinstance(entry, Rejected):
             self.n_unused += not entry.is_repeat
         elif isinstance(entry, TableAnswer) and not entry.is_judge:

@@ -77,12 +77,12 @@ class TableReading:
 
     @property
     def items(self) -> tuple[str, ...]:
-        """Columns that name the item; none if rows are numbered."""
+        """Columns that name the item, or none if rows are numbered."""
         return tuple(name for name in self.roles.get("id", ()) if name != NONE)
 
 
 def explained(plan: ImportPlan) -> frozenset[str]:
-    """Return the columns explained by a reading; see the module's order of readings."""
+    """Return the columns explained by a reading. See the module's order of readings."""
     mapping, table = plan.mapping, plan.cells.table
     facts = Facts(table)
     named = {name for names in mapping.by_role().values() for name in names}

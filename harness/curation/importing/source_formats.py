@@ -247,7 +247,7 @@ def _opens_with_object(path: Path) -> bool:
 def _line_rows(
     path: Path, limits: Limits, how: FileOptions, found: Reading
 ) -> Iterator[tuple[int, Row]]:
-    """Yield number and row of each line; a file that opens with a bracket is one document."""
+    """Yield number and row of each line. A file that opens with a bracket is one document."""
     with path.open("rb") as file:
         is_document = file.read(64).removeprefix(BOM).lstrip().startswith(b"[")
     if is_document and path.stat().st_size > limits.json_bytes:

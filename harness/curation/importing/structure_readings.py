@@ -259,7 +259,7 @@ def rises(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bool:
 
 
 def _evidence(draft: RoleDraft, roles: Roles) -> tuple[int, int, int]:
-    """Return a score for a reading from names and dependences; higher is likelier."""
+    """Return a score for a reading from names and dependences. Higher is likelier."""
     facts, rater, item = draft.facts, str(roles["rater"]), roles["id"]
     assert isinstance(item, tuple), "made so above"
     named = draft.is_rater_named(rater) - any(map(draft.is_rater_named, item))

@@ -250,7 +250,7 @@ def _flat(members: Sequence[object], *, single: bool) -> str:
 
 
 def numbers(column: Column) -> CellNumbers:
-    """Return a column's cells as numbers; an empty cell is 0."""
+    """Return a column's cells as numbers. An empty cell is 0."""
     values = np.array([float(text) if is_number(text) else 0.0 for text in column.texts])
     cells: CellNumbers = values[column.codes]
     return cells

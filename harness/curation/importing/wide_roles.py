@@ -235,7 +235,7 @@ def judges_beside_raters(draft: RoleDraft) -> None:
 
 
 def find_item_of_rows(draft: RoleDraft) -> None:
-    """Find the column that names a row; none if rows are numbered."""
+    """Find the column that names a row, or none if rows are numbered."""
     facts = draft.facts
     within: tuple[str, ...] = tuple(filter(None, [draft.mapping.criterion]))
     if not within and "criterion" not in draft.fixed:

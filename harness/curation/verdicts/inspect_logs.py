@@ -30,7 +30,7 @@ SAMPLES = "samples/"
 
 
 class InspectScore(BaseModel):
-    """A scorer's value for a sample; an answer is the part of the completion that it extracted."""
+    """A scorer's value for a sample. An answer is the part of the completion that it extracted."""
 
     value: Any = None
     answer: str | None = None
@@ -97,7 +97,7 @@ class InspectLog(InspectHeader):
 
 
 def inspect_entries(path: Path, _: Selection) -> Iterator[Entry]:
-    """Yield a log's verdicts; a sample without a value for some source failed there."""
+    """Yield a log's verdicts. A sample without a value for some source failed there."""
     try:
         model, samples = _read(path)
     except ValidationError as error:

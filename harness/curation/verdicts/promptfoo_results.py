@@ -97,7 +97,7 @@ class PromptfooResult(BaseModel):
 
     @property
     def outcome(self) -> Outcome | None:
-        """Reason why there is no verdict; None if there is an output."""
+        """Reason why there is no verdict, or None if there is an output."""
         response = self.response
         if response and response.isRefusal:
             return "refused"

@@ -97,7 +97,7 @@ def _name(task: Task, item: Item) -> str:
 
 
 def _trace(item: Item) -> tuple[str, str]:
-    """Return the trace behind an item, and its step; "" for the whole trace."""
+    """Return the trace behind an item, and its step, or "" for the whole trace."""
     trace = item.fields.get("trace_id") or item.group or item.id
     return trace, item.fields.get("observation_id", "")
 
@@ -118,7 +118,7 @@ def _metadata(task: Task, verdict: Verdict) -> JsonObject:
 
 
 def _score(task: Task, item: Item, verdict: Verdict) -> JsonObject:
-    """Return a Langfuse score, which has one value: a number, or a text; a set is JSON.
+    """Return a Langfuse score, which has one value: a number, or a text. A set is JSON.
 
     Its id depends on item, judge and sample, so that a second upload replaces the first.
     """

@@ -155,7 +155,7 @@ def _content(task: Task) -> dict[str, Mapping[str, object]]:
 
 
 def _decision(task: Task, other: Task, verdicts: Path, seed: int) -> VersionDecision:
-    """Decide with one version; the other's items are unrated in it, so they don't count."""
+    """Decide with one version. The other's items are unrated in it, so they don't count."""
     foreign = tuple(item for item in other.items if item.id not in task.by_id)
     both = task.model_copy(update={"items": (*task.items, *foreign)})
     source = source_without(source_of_verdicts(both, verdicts, Validating(seed=seed)), set(), set())

@@ -72,7 +72,7 @@ def _file_names(task: TaskFields, items: Iterable[Mapping[str, str]]) -> list[st
 
 
 def verdicts_of(task: Task) -> Path | None:
-    """Return the ``verdicts.csv`` of a task's folder; None if there is none."""
+    """Return the ``verdicts.csv`` of a task's folder, or None if there is none."""
     path = task.folder / VERDICTS
     return path if path.is_file() else None
 

@@ -23,7 +23,7 @@ MAX_ID_CHARS = 256
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Largest table to read; a file above any of these limits is rejected, not cut.
+    """Largest table to read. A file above any of these limits is rejected, not cut.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ ARROW_FILE = b"ARROW1"  # first bytes of the file format; other contents are a s
 
 
 class Refused(Exception):  # noqa: N818 -- a property of the file
-    """A file is rejected; the arguments are the place in it and the problem."""
+    """A file is rejected. The arguments are the place in it and the problem."""
 
 
 def main(kind: str, unpacked_bytes: int, sheet: str = "") -> None:
@@ -70,7 +70,7 @@ def _lines(kind: str, file: BufferedReader, unpacked_bytes: int, sheet: str) -> 
 
 
 def _parquet(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
-    """Yield rows and names, then rows; each row group's size is checked before unpacking."""
+    """Yield rows and names, then rows. Each row group's size is checked before unpacking."""
     from pyarrow import parquet  # noqa: PLC0415 -- workbooks do not need it
 
     plain = parquet.ParquetFile(file)
@@ -178,7 +178,7 @@ def _xlsx(file: BufferedReader, sheet: str) -> Iterator[list[Any]]:
 
 
 def _plain_cell(cell: object) -> object:
-    """Convert a cell to text or a number; whole numbers lose the ``.0`` that Excel adds."""
+    """Convert a cell to text or a number. Whole numbers lose the ``.0`` that Excel adds."""
     if isinstance(cell, float):
         return int(cell) if cell.is_integer() and abs(cell) < MAX_WHOLE else cell
     if isinstance(cell, date | time):  # a datetime is a date, too

@@ -105,7 +105,7 @@ def _n_quotes(text: bytes) -> int:
 
 
 def _depth(text: str) -> int:
-    """Return the deepest nesting; brackets inside strings don't count."""
+    """Return the deepest nesting. Brackets inside strings don't count."""
     depth = deepest = 0
     quoted = escaped = False
     for char in text:

@@ -91,7 +91,7 @@ class Judge(ABC):
 
     @abstractmethod
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit; for a pair, the first turn."""
+        """Return the request for a unit, or for a pair, the first turn."""
 
     @abstractmethod
     def follow_up(self, request: Request, reply: Reply) -> Request:
@@ -133,7 +133,7 @@ class Judge(ABC):
         """
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests that differ only in the sample; replies come in order and may be fewer.
+        """Send requests that differ only in the sample. Replies come in order and may be fewer.
 
         By default, this sends only the first request. The caller then sends the others one by one.
         """
@@ -141,7 +141,7 @@ class Judge(ABC):
 
     @property
     def n_connections(self) -> int:
-        """Maximum number of simultaneous connections; 0 if the judge runs in this process."""
+        """Maximum number of simultaneous connections, or 0 if the judge runs in this process."""
         return self.spec.concurrency if self.spec.remote else 0
 
     def recorded(self, replies: Sequence[Reply]) -> None:  # noqa: B027 -- most kinds need nothing
@@ -191,7 +191,7 @@ class PromptedJudge(Judge):
         return self.spec.sent_params
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit; for a pair, the first turn."""
+        """Return the request for a unit, or for a pair, the first turn."""
         messages = self._prompts.messages(
             self._items[unit.item],
             unit.elicitation,

@@ -54,7 +54,7 @@ class EmbeddedJudge(Judge):
             raise JudgeUnavailable(f"{spec.name}: task {task.name!r} has no options to choose from")
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit; for a pair, the first turn."""
+        """Return the request for a unit, or for a pair, the first turn."""
         return Request(
             provider=self.spec.kind,
             model=self.spec.model,
@@ -75,7 +75,7 @@ class EmbeddedJudge(Judge):
         return f"{type(self).__name__}({self.spec.name!r})"
 
     def _content(self, item_id: str) -> str:
-        """Return the content of the request's message; by default, the item's id."""
+        """Return the content of the request's message, by default the item's id."""
         return item_id
 
     def _candidates(self, request: Request) -> list[str]:

@@ -70,7 +70,7 @@ _DECODER = msgspec.json.Decoder()
 
 
 class ServerList:
-    """Addresses of one judge, called in turn; an unreachable one is skipped for `REST_S`.
+    """Addresses of one judge, called in turn. An unreachable one is skipped for `REST_S`.
 
     If no server can be reached, the next call goes to the address whose pause ends first.
     """
@@ -196,7 +196,7 @@ async def _written(request: Request, wire: KeepingWire, judge: HttpJudge) -> Pre
 
 
 def sent_turns(request: Request) -> str:
-    """Return the messages of a request as sent; see `Request.sent_turns`."""
+    """Return the messages of a request as sent. See `Request.sent_turns`."""
     try:
         return request.sent_turns()
     except TaskError as error:
@@ -535,7 +535,7 @@ def _reasoning_tokens(usage: JsonObject) -> int:
 
 
 def split_counts(counts: TokenCounts, n: int) -> list[TokenCounts]:
-    """Split a request's tokens among its ``n`` replies; the shares sum to the total."""
+    """Split a request's tokens among its ``n`` replies. The shares sum to the total."""
     if n == 1:
         return [counts]
     totals: tuple[int | None, ...] = astuple(counts)

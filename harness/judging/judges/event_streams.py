@@ -53,7 +53,7 @@ def document_in_events(body: bytes) -> JsonObject | None:
 
 
 def _events(text: str) -> Iterator[JsonObject]:
-    """Yield the content of each event; raise `ValueError` for anything else."""
+    """Yield the content of each event. Raise `ValueError` for anything else."""
     for line in filter(None, map(str.strip, text.splitlines())):
         if line.startswith(OF_STREAM):
             continue
@@ -72,7 +72,7 @@ def _is_piece(document: JsonObject) -> bool:
 
 
 def _joined(events: list[JsonObject]) -> JsonObject:
-    """Return a chat completion joined from its pieces; top-level members keep their last value."""
+    """Return a chat completion joined from its pieces. Top-level members keep their last value."""
     document: JsonObject = {}
     choices: dict[object, JsonObject] = {}
     for event in events:

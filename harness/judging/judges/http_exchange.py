@@ -36,7 +36,7 @@ class Response(NamedTuple):
 
 
 class PreparedRequest(NamedTuple):
-    """A request as a judge would have sent it; ``body`` is JSON."""
+    """A request as a judge would have sent it. ``body`` is JSON."""
 
     url: str
     headers: Mapping[str, str]
@@ -71,7 +71,7 @@ class Wire:
         return self._urls[url]
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
-        """Send a POST request and read its response; ``headers`` extend the session's own.
+        """Send a POST request and read its response. ``headers`` extend the session's own.
 
         Raises
         ------

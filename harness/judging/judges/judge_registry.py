@@ -226,7 +226,7 @@ def _sentence(task: Task) -> str:
 
 
 def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SERVER) -> JudgeSpec:
-    """Return the judge for an alias, a kind from a plug-in, or a model string; see `resolve`.
+    """Return the judge for an alias, a kind from a plug-in, or a model string. See `resolve`.
 
     ``@`` adds a strategy. ``+`` joins the members of an ensemble.
 
@@ -246,7 +246,7 @@ def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SE
 
 
 def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> JudgeSpec:
-    """Return the judge for a kind from a plug-in or a model string; see `resolve`."""
+    """Return the judge for a kind from a plug-in or a model string. See `resolve`."""
     if "/" not in name and server.base_url is None:
         if name in BUILT_IN_KINDS or name not in loading.names(loading.JUDGES):
             raise JudgeError(
@@ -474,7 +474,7 @@ def asks_in_both_orders(spec: JudgeSpec, task: Task) -> bool:
 
 
 def reader_of(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> ReplyReader:
-    """Return the reader of a judge's replies; ``orders`` applies to judges that shuffle."""
+    """Return the reader of a judge's replies. ``orders`` applies to judges that shuffle."""
     orders = orders_for(spec, task, orders)
     return ReplyReader(task, spec.asking, orders, both_orders=bool(spec.both_orders))
 
@@ -507,7 +507,7 @@ def _gateway_notice(spec: JudgeSpec) -> str:
 
 
 def build(spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> Judge:
-    """Return a judge for a task; ``seed`` is for judges that use random numbers."""
+    """Return a judge for a task. ``seed`` is for judges that use random numbers."""
     return _judge_type(spec)(spec, task, prompts, seed=seed)
 
 

@@ -99,7 +99,7 @@ def most_reply_tokens(spec: JudgeSpec) -> int | None:
 
 
 class TokenCounts(Struct, frozen=True, gc=False):
-    """Tokens of a reply; None if the provider reported no count.
+    """Tokens of a reply, or None if the provider reported no count.
 
     ``cached`` (read from the provider's prompt cache) and ``written`` (put into it) are part of
     ``prompt``.

@@ -77,7 +77,7 @@ def json_answers(
 
 
 class MemberReading(NamedTuple):
-    """Functions that read values; see `json_answers`."""
+    """Functions that read values. See `json_answers`."""
 
     value: ReadValue
     list: ReadList
@@ -168,7 +168,7 @@ def _flagged(members: Sequence[tuple[str, object]], read: ReadValue) -> set[Opti
 
 
 def decoded_members(form: str) -> dict[str, object]:
-    """Return the readable members of an object, which can be faulty; {} if there are none."""
+    """Return the readable members of an object, which can be faulty, or {} if there are none."""
     form = _without_comments(form)
     try:
         value = _DECODER.decode(form)

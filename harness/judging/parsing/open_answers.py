@@ -43,7 +43,7 @@ QUOTES = (('"', '"'), ("\u201c", "\u201d"))
 def parse_number(
     text: str, bounds: tuple[float, float] | None, *, abstain: bool
 ) -> tuple[Parsed, str]:
-    """Parse a reply that must be a number; see `parse_open`.
+    """Parse a reply that must be a number. See `parse_open`.
 
     The value is the number as `harness.tasks.schema.number_text` writes it. In addition to the
     reasons of `Parsed`, the reason can be ``out_of_bounds``.

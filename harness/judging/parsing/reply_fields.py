@@ -88,7 +88,7 @@ class VerdictPart(NamedTuple):
 
 
 def verdict_part(body: str) -> VerdictPart | None:
-    r"""Return the verdict of a reply in parts; None for other replies.
+    r"""Return the verdict of a reply in parts, or None for other replies.
 
     Examples
     --------

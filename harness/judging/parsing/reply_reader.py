@@ -78,7 +78,7 @@ class ReplyReader:
         first: Reply | None = None,
         from_store: bool = False,
     ) -> Verdict:
-        """Return the verdict in the reply to a unit; for a pair, in both replies.
+        """Return the verdict in the reply to a unit, or for a pair, in both replies.
 
         Parameters
         ----------

@@ -214,7 +214,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Text of the reply; empty if there is none."""
+        """Text of the reply, or empty if there is none."""
         return self.reply.text if self.reply is not None else ""
 
     @property

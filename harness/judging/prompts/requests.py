@@ -359,7 +359,7 @@ class Prompts:
         own: Mapping[TemplateName, str] = NO_FILES,
         both_orders: bool = False,
     ) -> tuple[Message, ...]:
-        """Return the messages for a question about an item; for a pair, those of the first turn.
+        """Return the messages for a question about an item, or for a pair, those of the first turn.
 
         The sample sets the order of shuffled options, the option that an endorsement is about, and,
         if ``both_orders``, the order of a pairwise item's answers. ``own`` contains the judge's own
@@ -454,7 +454,7 @@ class Prompts:
     def _shown(
         self, item: Item, elicitation: Elicitation, strategy: Strategy
     ) -> Sequence[Demonstration]:
-        """Return the demonstrations for an item; for a pair, those for response sets."""
+        """Return the demonstrations for an item, or for a pair, those for response sets."""
         if self.demonstrations is None or not (n := strategy.n_demonstrations):
             return ()
         kind = answer_kind(elicitation)

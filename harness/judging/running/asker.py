@@ -239,7 +239,7 @@ class WorkerPool:
             judge.judge.recorded(outcome.received)
 
     def _not_done(self) -> Iterator[WorkUnit]:
-        """Yield the units that the log does not answer; report the others to the observer."""
+        """Yield the units that the log does not answer. Report the others to the observer."""
         session = self._judge.session
         for unit in self._judge.job.open_units(session.done):
             if isinstance(unit, WorkUnit):

@@ -139,7 +139,7 @@ class Conversations:
         return self._reasks and unit.unread is None and is_whole(reply)
 
     def _verdict(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict:
-        """Return the verdict in a unit's last reply; for a pair, in both turns."""
+        """Return the verdict in a unit's last reply, or for a pair, in both turns."""
         verdict = self._reader.verdict(
             reply, unit.unit(), self._name, first=unit.first, from_store=not bought
         )

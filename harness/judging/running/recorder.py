@@ -39,7 +39,7 @@ class Observer(Protocol):
         """Receive verdicts that the log contained from earlier sessions of the run."""
 
     def ended(self, judge: str, reason: str) -> None:
-        """Receive the end of a judge; ``reason`` is empty if it completed everything."""
+        """Receive the end of a judge. ``reason`` is empty if it completed everything."""
 
     def say(self, line: str) -> None:
         """Receive a line for the user."""
@@ -126,7 +126,7 @@ class Recorder:
         self._may_wait = True
 
     def begin(self) -> None:
-        """Count a unit in progress; arriving replies can wait for it a moment."""
+        """Count a unit in progress. Arriving replies can wait for it a moment."""
         self._n_asking += 1
 
     def end(self) -> None:

@@ -249,7 +249,7 @@ class UnitOutcome(Struct, frozen=True):
 
 
 def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
-    """Join units that differ only in the sample, at most ``most`` at a time; pairs stay single."""
+    """Join units that differ only in the sample, at most ``most`` at a time. Pairs stay single."""
     if most == 1:
         return list(units)
     groups: list[WorkUnit] = []

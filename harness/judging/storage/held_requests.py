@@ -34,7 +34,7 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 class RunHoldings(msgspec.Struct, frozen=True):
-    """Requests that a run folder holds; ``server`` are the options to resume it with."""
+    """Requests that a run folder holds. ``server`` are the options to resume it with."""
 
     run: str
     holdings: tuple[Holding, ...] = ()

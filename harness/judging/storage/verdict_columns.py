@@ -43,7 +43,7 @@ _ROW = np.dtype(
 
 
 class VerdictKind(NamedTuple):
-    """Properties shared by many verdicts; within a kind, item, sample and reply differ.
+    """Properties shared by many verdicts. Within a kind, item, sample and reply differ.
 
     Attributes
     ----------
@@ -286,7 +286,7 @@ def verdicts_at(verdicts: Sequence[Verdict], rows: NDArray[np.bool_]) -> list[Ve
 
 
 def each_verdict_at(verdicts: Sequence[Verdict], rows: NDArray[np.bool_]) -> Iterator[Verdict]:
-    """Yield some of N verdicts, with few in memory at once; see `verdicts_at`."""
+    """Yield some of N verdicts, with few in memory at once. See `verdicts_at`."""
     places = np.flatnonzero(rows)
     if isinstance(verdicts, LoggedVerdicts):
         for start in range(0, len(places), READ_AT_ONCE):

@@ -33,7 +33,7 @@ MOST_OPTIONS = 5
 
 
 class AnswerBias(Wrapped):
-    """Strategy that adds a bias to each option's log-probability; see the module's docstring."""
+    """Strategy that adds a bias to each option's log-probability. See the module's docstring."""
 
     registered = "bias"
     rank = 2

@@ -102,7 +102,7 @@ class Weighted(Majority):
         ]
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterator[str]:
-        """Yield the members' weights; ``replies`` are the members' verdicts."""
+        """Yield the members' weights. ``replies`` are the members' verdicts."""
         fitted = self.fit(replies, of)
         for kind in get_args(AnswerKind):
             halves = [fitted[_place(kind, half)] for half in range(2)]

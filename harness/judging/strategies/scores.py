@@ -278,7 +278,7 @@ def ordered_options(task: Task) -> tuple[str, ...]:
 
 
 def has_order(task: Task) -> bool:
-    """Return whether a task's options are ordered; see `ordered_options`."""
+    """Return whether a task's options are ordered. See `ordered_options`."""
     try:
         return bool(ordered_options(task))
     except TaskError:

@@ -165,7 +165,7 @@ class Strategy:
 
     @property
     def label(self) -> str:
-        """Label that identifies a judge under this strategy; empty for the plain question."""
+        """Label that identifies a judge under this strategy, or empty for the plain question."""
         return self.name
 
     def joined(self, other: Strategy) -> Strategy | None:
@@ -219,7 +219,7 @@ class Strategy:
         return sample // n_options if self.asks_each_option else sample
 
     def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
-        """Return the messages that ask a question; for a pair, the first turn."""
+        """Return the messages that ask a question, or for a pair, the first turn."""
         return prompts.from_template(question, self)
 
     def extra_items(self, task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
@@ -232,7 +232,7 @@ class Strategy:
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the answer in a reply; for a pair, in the reply to one of its turns."""
+        """Return the answer in a reply, or for a pair, in the reply to one of its turns."""
         return reader.parse(reply, kind, item, order)
 
     # Verdicts from replies

@@ -46,7 +46,7 @@ Choosable: TypeAlias = "OptionSpace | OpenScale"  # the scale, if there are no o
 
 
 class Ballot(NamedTuple):
-    """Subject of a vote; ``look`` is the number of a later round, for which ties are redrawn."""
+    """Subject of a vote. ``look`` is the number of a later round, for which ties are redrawn."""
 
     judge: str
     item: str
@@ -78,7 +78,7 @@ def majority(
     space: Choosable,
     weights: Mapping[str, float] = NO_WEIGHTS,
 ) -> Verdict:
-    """Return the majority verdict; the module's docstring states the rule.
+    """Return the majority verdict. The module's docstring states the rule.
 
     There must be at least one vote. ``space`` is the task's scale if it has no options. ``weights``
     are the voting judges' weights, by default 1 each.
@@ -141,7 +141,7 @@ def _voted_set(
     weights: Sequence[float],
     space: OptionSpace,
 ) -> tuple[str, ...]:
-    """Return the options in more than half of the sets; see the module's docstring."""
+    """Return the options in more than half of the sets. See the module's docstring."""
     votes = list(zip(sets, weights, strict=True))
     voted = tuple(option for option in space.options if _is_in(ballot, option, votes))
     if voted in space.sets:

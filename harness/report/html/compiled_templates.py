@@ -30,7 +30,7 @@ class CompiledTemplates(FileSystemBytecodeCache):
 
 
 def compiled_templates(templates: Path) -> CompiledTemplates | None:
-    """Return a folder's compiled templates; None if Python doesn't write compiled modules."""
+    """Return a folder's compiled templates, or None if Python doesn't write compiled modules."""
     if sys.dont_write_bytecode:
         return None
     return CompiledTemplates(str(Path(cache_from_source(str(templates / "compiled.py"))).parent))

@@ -137,7 +137,7 @@ def details_of(
 
 
 def _selftest(folder: RunFolder) -> SelftestSection | None:
-    """Return a run's self-test; None without one, or without the edge that shows it."""
+    """Return a run's self-test, or None without one, or without the edge that shows it."""
     path = folder.path / SELFTEST_FILE
     if not path.exists() or not has_edge("experiments"):
         return None
@@ -151,7 +151,7 @@ def _selftest(folder: RunFolder) -> SelftestSection | None:
 
 
 def _search(folder: RunFolder) -> SearchSection | None:
-    """Return the search that ended with a run; None without one."""
+    """Return the search that ended with a run, or None without one."""
     path = folder.path / SECTION
     if not path.exists():
         return None

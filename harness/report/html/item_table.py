@@ -384,7 +384,7 @@ def item_block(table: ItemTable) -> dict[str, object]:
 
 
 def _full(item: FullItem, row: ItemRow, texts: dict[Hashable, int]) -> list[object]:
-    """Return an item in full; its text is None if the row has all of it."""
+    """Return an item in full. Its text is None if the row has all of it."""
     text_place = None if item.text == row.text else texts[control_pictures(item.text)]
     sides = [
         [

@@ -277,7 +277,7 @@ def _errors(v: Validation) -> str:
 
 
 def no_sweep_reason(v: Validation) -> str:
-    """Return the reason if there is no sweep over beta; "" if there is one."""
+    """Return the reason if there is no sweep over beta, or "" if there is one."""
     if v.sensitivity is None:
         return "not computed for this validation"
     reason = v.sensitivity.reason

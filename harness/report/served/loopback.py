@@ -81,7 +81,7 @@ class Access:
         return is_right
 
     def refusal(self, request: web.Request) -> str:
-        """Return why a request is rejected; "" if it isn't."""
+        """Return why a request is rejected, or "" if it isn't."""
         printed = f"the address that `harness {self.command}` printed"
         if request.headers.getall("Host", []) not in [[host] for host in self.hosts]:
             return f"Wrong host. Open {printed}."
@@ -152,7 +152,7 @@ def response(
     location: str = "",
     policy: str = "",
 ) -> web.Response:
-    """Return a response; ``policy`` replaces the page's content security policy."""
+    """Return a response. ``policy`` replaces the page's content security policy."""
     from aiohttp import web  # noqa: PLC0415 -- costs 100 ms; only when the page is served
 
     headers = {"Location": location, "Content-Security-Policy": policy}

@@ -127,7 +127,7 @@ def _cost(numbers: _Numbers) -> str:
 
 
 def _progress(folder: RunFolder) -> tuple[int | None, int | None]:
-    """Return the number of replies so far, and of those planned; None if they can't be read."""
+    """Return the number of replies so far, and of those planned, or None if they can't be read."""
     try:
         task = folder.load_task()
         planned = planned_units(folder.manifest, task)
@@ -140,7 +140,7 @@ def _progress(folder: RunFolder) -> tuple[int | None, int | None]:
 
 
 def _changed(path: Path) -> str:
-    """Return a file's modification time to the second; "" if there is no file."""
+    """Return a file's modification time to the second, or "" if there is no file."""
     try:
         time = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except OSError:

@@ -102,7 +102,7 @@ class RunPages:
 
 
 def _run_items(path: Path, verdicts_hash: str, *, show_raters: bool) -> RunItems:
-    """Read a run's items; the log's hash distinguishes versions."""
+    """Read a run's items. The log's hash distinguishes versions."""
     del verdicts_hash
     return RunItems.of(RunFolder.open(path), show_raters=show_raters)
 

@@ -29,7 +29,7 @@ class AnswerCell(TypedDict):
 
 
 class JudgePair(TypedDict):
-    """A judge's answers before and now; None in a run without the judge."""
+    """A judge's answers before and now, or None in a run without the judge."""
 
     judge: str
     before: AnswerCell | None
@@ -38,7 +38,7 @@ class JudgePair(TypedDict):
 
 
 class ItemPair(TypedDict):
-    """An item of both runs; ``raters_agree`` is None below two forced choices."""
+    """An item of both runs. ``raters_agree`` is None below two forced choices."""
 
     id: str
     text: str
@@ -98,7 +98,7 @@ class RunItems:
 
     @classmethod
     def of(cls, folder: RunFolder, *, show_raters: bool = False) -> RunItems:
-        """Read the items of a run; raters keep their names only with ``show_raters``.
+        """Read the items of a run. Raters keep their names only with ``show_raters``.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class RunItems:
         return f"RunItems({self.name!r}, {len(self.items)} items)"
 
     def full(self, item: str) -> FullItem | None:
-        """Return an item with its ratings and replies; None if the table leaves them out."""
+        """Return an item with its ratings and replies, or None if the table leaves them out."""
         ids = (row.id for row in self.table.rows)
         return next(
             (full for name, full in zip(ids, self.table.full, strict=False) if name == item), None
@@ -205,7 +205,7 @@ def _shown(cell: JudgeCell | None) -> AnswerCell | None:
 
 
 def full_pair(first: RunItems, second: RunItems, item: str) -> FullPair | None:
-    """Return an item of two runs with its ratings and replies; None if neither table has it."""
+    """Return an item of two runs with its ratings and replies, or None if neither table has it."""
     before, now = first.full(item), second.full(item)
     shown = now or before
     if shown is None:

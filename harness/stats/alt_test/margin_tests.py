@@ -176,7 +176,7 @@ def _largest_probability(n: int, won: FloatArray, lost: FloatArray, eps: float) 
 
 @dataclass(frozen=True, slots=True)
 class StudentTest:
-    """A one-sided t-test; null: the mean difference is at least eps.
+    """A one-sided t-test. Null: the mean difference is at least eps.
 
     Attributes
     ----------
@@ -341,7 +341,7 @@ class _TiedRanks:
 
 
 def _rank_classes(minus: int, zero: int, plus: int, eps: float) -> list[_TiedRanks]:
-    """Rank |d - eps|; ties between values, as at eps = 0.5, share a midrank."""
+    """Rank |d - eps|. Ties between values, as at eps = 0.5, share a midrank."""
     sizes = [(1.0 + eps, minus, False), (eps, zero, False), (1.0 - eps, plus, True)]
     kept = [row for row in sizes if row[0] > TOLERANCE]
     classes = []
@@ -373,7 +373,7 @@ def _half(n: int, k: IntArray) -> FloatArray:
 
 
 def _normal(classes: list[_TiedRanks], doubled: int) -> float:
-    """Approximate the probability of a sum of at most ``doubled``; midranks correct for ties."""
+    """Approximate the probability of a sum of at most ``doubled``. Midranks correct for ties."""
     mean = sum(ranks.count * ranks.rank for ranks in classes) / 4.0
     variance = sum(ranks.count * ranks.rank**2 for ranks in classes) / 16.0
     return float(ndtr((doubled / 2.0 - mean) / np.sqrt(variance)))

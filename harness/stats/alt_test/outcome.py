@@ -260,7 +260,7 @@ def decide(test: AltTest, decisions: FalseDiscoveries, n_family: int | None = No
 
 
 def average(values: Iterable[float | None]) -> float | None:
-    """Average the values that are not None; None if there aren't any."""
+    """Average the values that are not None, or None if there aren't any."""
     defined = [value for value in values if value is not None]
     return float(np.mean(defined)) if defined else None
 

@@ -166,7 +166,7 @@ class Panel:
         )
 
     def without(self, rater: str) -> Self:
-        """Return the panel without a rater's ratings; its items stay."""
+        """Return the panel without a rater's ratings. Its items stay."""
         left_out = self.raters.index(rater)
         kept = self.of_rater != left_out
         of_rater = self.of_rater[kept]
@@ -201,7 +201,7 @@ class Panel:
         name: str = "verdicts",
         labels: Sequence[Hashable] | None = None,
     ) -> Coded:
-        """Code one value per item; an item without one, or with None, is unanswered.
+        """Code one value per item. An item without one, or with None, is unanswered.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ def numbers(labels: Sequence[Hashable], name: str) -> FloatArray:
 
 
 def _index(values: Iterable[Key]) -> defaultdict[Key, int]:
-    """Number distinct values from 0; any other value looked up later gets the next number."""
+    """Number distinct values from 0. Any other value looked up later gets the next number."""
     numbers = dict(zip(dict.fromkeys(values), count(), strict=False))
     return defaultdict(count(len(numbers)).__next__, numbers)
 

@@ -66,7 +66,7 @@ class Entering:
 
     @property
     def ratings_per_item(self) -> float | None:
-        """Median number of ratings over the items in the test; None if there are none."""
+        """Median number of ratings over the items in the test, or None if there are none."""
         return median(np.arange(len(self.n_rated)), self.n_rated) if self.n_counted else None
 
 
@@ -237,7 +237,7 @@ class ScoredPanel:
 
 
 def _outcome(lead: FloatArray, tolerance: float) -> IntArray:
-    """Convert the judge's lead to an outcome; nan (no verdict) is a loss."""
+    """Convert the judge's lead to an outcome. A nan (no verdict) is a loss."""
     outcome = (~(lead >= -tolerance)).astype(np.int8)
     outcome -= lead > tolerance
     outcome += 1

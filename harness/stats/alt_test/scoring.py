@@ -80,7 +80,7 @@ def equality(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray
 
 
 def table_pairing(table: SimilarityTable) -> Pairing:
-    """Return a table's pairing function; ValueError for a value it doesn't contain."""
+    """Return a table's pairing function. Raise ValueError for a value it doesn't contain."""
     place = {label: k for k, label in enumerate(table.labels)}
 
     def pairing(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
@@ -151,7 +151,7 @@ class OtherRatings:
         return self.panel.labels if self.reference is None else self.reference.labels
 
     def mean(self, sums: FloatArray) -> FloatArray:
-        """Divide (R,) weighted sums over the item's other raters; nan if there are none."""
+        """Divide (R,) weighted sums over the item's other raters, or nan if there are none."""
         return np.asarray(sums / self.total)
 
     def sums(self, values: FloatArray) -> FloatArray:
@@ -164,18 +164,18 @@ class OtherRatings:
 
 
 class Aligner(Protocol):
-    """Scores of ratings and verdicts against the same comparison; see `aligner`."""
+    """Scores of ratings and verdicts against the same comparison. See `aligner`."""
 
     @property
     def human(self) -> FloatArray:
-        """Score each rating: (R,); nan if there is nothing to compare it with."""
+        """Score each rating: (R,), or nan if there is nothing to compare it with."""
 
     @property
     def tolerance(self) -> float:
         """Largest difference between scores that counts as a tie."""
 
     def judge(self, verdicts: Coded) -> FloatArray:
-        """Score the verdict on each rating's item, not the rating: (R,); nan if unanswered."""
+        """Score the verdict on each rating's item, not the rating: (R,), or nan if unanswered."""
 
 
 def aligner(score: Score, others: OtherRatings) -> Aligner:
@@ -237,7 +237,7 @@ class Numeric:
         return cls(others, centre, _nearness(x, centre), TIE * scale, ranks)
 
     def judge(self, verdicts: Coded) -> FloatArray:
-        """Score verdicts; see `Aligner`."""
+        """Score verdicts. See `Aligner`."""
         value = item_numbers(verdicts, "verdicts", ranks=self.ranks)
         return _nearness(value[self.others.panel.of_item], self.centre)
 
@@ -265,7 +265,7 @@ class Paired:
         return cls(others, pairing, human, TIE * float(largest))
 
     def judge(self, verdicts: Coded) -> FloatArray:
-        """Score verdicts; see `Aligner`."""
+        """Score verdicts. See `Aligner`."""
         panel = self.others.panel
         code = verdicts.code[panel.of_item]
         if self.others.reference is not None:
@@ -305,7 +305,7 @@ def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:
 
 
 def item_numbers(coded: Coded, name: str, *, ranks: bool) -> FloatArray:
-    """Return the number, or relative rank, of each item's value: (n,); nan if there is none."""
+    """Return the number, or relative rank, of each item's value: (n,), or nan if there is none."""
     present = coded.present
     used = np.flatnonzero(np.bincount(coded.code[present], minlength=len(coded.labels)))
     number = np.full(len(coded.labels), np.nan)
@@ -329,7 +329,7 @@ def _to_reference(
 def _where_both(
     pairing: Pairing, labels: Sequence[Hashable], x: IntArray, y: IntArray
 ) -> FloatArray:
-    """Pair (N,) codes if neither is missing; nan otherwise."""
+    """Pair (N,) codes if neither is missing, or nan otherwise."""
     both = (x >= 0) & (y >= 0)
     if both.all():
         return pairing(labels, x, y)

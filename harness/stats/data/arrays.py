@@ -32,14 +32,14 @@ SHORT = 1 << 10  # integers within this range are counted, not sorted
 
 
 def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """Return a read-only view; the caller's own array stays writable."""
+    """Return a read-only view. The caller's own array stays writable."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def ratio(numerator: Counts, denominator: Counts) -> FloatArray:
-    """Divide elementwise, with broadcasting; nan if the denominator is 0 or nan."""
+    """Divide elementwise, with broadcasting, or nan if the denominator is 0 or nan."""
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = np.asarray(np.true_divide(numerator, denominator), dtype=np.float64)
     finite = np.isfinite(quotient)
@@ -95,12 +95,12 @@ def reduced(ufunc: np.ufunc, rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def row_sums(rows: FloatArray) -> FloatArray:
-    """Sum (n, K) along the rows; uses a product, which is faster than a sum if K is small."""
+    """Sum (n, K) along the rows. Uses a product, which is faster than a sum if K is small."""
     return rows @ np.ones(rows.shape[1])
 
 
 def row_shares(counts: Counts) -> FloatArray:
-    """Divide each row of (n, K) counts by its sum; nan if the sum is 0."""
+    """Divide each row of (n, K) counts by its sum, or nan if the sum is 0."""
     return ratio(counts, reduced(np.add, counts)[:, None])
 
 
@@ -260,7 +260,7 @@ def total(rows: Summands, times: IntArray | None = None) -> FloatArray:
 
 
 def weighted_total(rows: Summands, weights: FloatArray) -> FloatArray:
-    """Return (d,): `total` of (n, d) rows times (n,) weights; whole weights are counts."""
+    """Return (d,): `total` of (n, d) rows times (n,) weights. Whole weights are counts."""
     whole = np.rint(weights)
     if np.array_equal(whole, weights):
         return total(rows, whole.astype(np.int64))

@@ -136,7 +136,7 @@ def _with_noise(shares: FloatArray, m: FloatArray) -> FloatArray:
 
 
 def _by_rater(dist: Distributions) -> FloatArray:
-    """Return (n, m (1 + K)): whether options win against each rater; nan if none is compared."""
+    """Return (n, m (1 + K)): whether options win against each rater, or nan if none is compared."""
     n, K = dist.O.shape
     if dist.wins is None:
         return np.full((n, 1 + K), np.nan)

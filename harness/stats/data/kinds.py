@@ -102,7 +102,7 @@ def _varying(tables: Iterable[Counts]) -> Iterator[Counts]:
 
 
 def _numbered(code: IntArray, width: int) -> tuple[IntArray, int]:
-    """Renumber codes below ``width`` from 0; return the new codes and their number."""
+    """Renumber codes below ``width`` from 0. Return the new codes and their number."""
     occurs = np.bincount(code, minlength=width) > 0
     return (np.cumsum(occurs) - 1)[code], int(occurs.sum())
 

@@ -36,7 +36,7 @@ def label_counts(labels: ArrayLike, K: int) -> IntArray:
 
 
 def option_indices(labels: Counts, K: int) -> IntArray:
-    """Return labels as int64; ValueError if one isn't an index of K options."""
+    """Return labels as int64. Raise ValueError if one isn't an index of K options."""
     codes = labels.astype(np.int64, copy=False)
     outside = codes.size and codes.view(np.uint64).max() >= K  # negative numbers become huge
     if outside or (labels.dtype.kind == "f" and (codes != labels).any()):
@@ -45,7 +45,7 @@ def option_indices(labels: Counts, K: int) -> IntArray:
 
 
 def numbers_of(scale: ArrayLike | None, K: int) -> FloatArray:
-    """Return the (K,) increasing numbers for the options; by default 1 to K.
+    """Return the (K,) increasing numbers for the options, by default 1 to K.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def modes(counts: Counts) -> FloatArray:
 
 
 def majority_shares(counts: Counts) -> FloatArray:
-    """Return (n,): share of the most common label; nan if nobody rated."""
+    """Return (n,): share of the most common label, or nan if nobody rated."""
     c = np.asarray(counts, dtype=np.float64)
     return ratio(c.max(axis=1, initial=0.0), reduced(np.add, c))
 
@@ -105,7 +105,7 @@ def median_shares(
     *,
     floor: bool = False,
 ) -> FloatArray:
-    """Return (n,): share of labels equal to the median; nan if nobody rated.
+    """Return (n,): share of labels equal to the median, or nan if nobody rated.
 
     Parameters
     ----------
@@ -124,6 +124,6 @@ def median_shares(
 
 
 def n_distinct(counts: Counts) -> FloatArray:
-    """Return (n,): number of distinct labels; nan if nobody rated."""
+    """Return (n,): number of distinct labels, or nan if nobody rated."""
     different = (np.asarray(counts) > 0).sum(axis=1).astype(np.float64)
     return np.where(different > 0, different, np.nan)

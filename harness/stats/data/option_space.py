@@ -106,7 +106,7 @@ class OptionSpace:
         return self.sets_known and len(self.sets) == len(self.options) == int(self.membership.sum())
 
     def option_index(self, option: str) -> int:
-        """Return the index k of an option; ValueError if it isn't in this space."""
+        """Return the index k of an option. Raise ValueError if it isn't in this space."""
         try:
             return self._option_indices[option]
         except KeyError:

@@ -105,7 +105,7 @@ class RatingTable:
 
     @property
     def choice_counts(self) -> IntArray:
-        """The (n, K) counts of choices; ValueError if these are distributions."""
+        """The (n, K) counts of choices. Raise ValueError if these are distributions."""
         if "forced_choice" in self.exact:
             raise ValueError(f"{self.name!r} contains distributions, not counts")
         return np.asarray(self.forced_choice, dtype=np.int64)
@@ -131,7 +131,7 @@ class RatingTable:
         )
 
     def masked(self, kept: BoolArray) -> RatingTable:
-        """Return the table with only some items' ratings, (n,) bool; it keeps all items."""
+        """Return the table with only some items' ratings, (n,) bool. The table keeps all items."""
         joint, wins = self.joint, self.wins
         return replace(
             self,
@@ -220,7 +220,7 @@ def _check_counts(counts: IntArray, shape: tuple[int, ...], name: str, field: st
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Distributions:
-    """Rating distributions per item; a row is nan if nobody answered that elicitation.
+    """Rating distributions per item. A row is nan if nobody answered that elicitation.
 
     Attributes
     ----------
@@ -304,7 +304,7 @@ def answers_to(table: RatingTable, elicitation: AnswerKind) -> tuple[Counts, boo
 
 
 def _numbers(counts: Counts, *, is_exact: bool) -> FloatArray:
-    """Return (n,): the sums of counts; for distributions infinity, or 0 if there is none."""
+    """Return (n,): the sums of counts. For distributions infinity, or 0 if there is none."""
     n = reduced(np.add, counts).astype(np.float64)
     return np.where(n > 0, np.inf, 0.0) if is_exact else n
 

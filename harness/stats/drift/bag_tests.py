@@ -99,7 +99,7 @@ class _Rows:
         return self._normalised(np.arange(self.log_p.shape[1]) * np.log(ratio))
 
     def _normalised(self, log_h: FloatArray) -> FloatArray:
-        """Divide by the expectation; -inf if impossible."""
+        """Divide by the expectation, or -inf if impossible."""
         joint = self.log_p + log_h
         log_e = log_h - _log_sum_exp(joint)[:, None]
         return np.where(np.isfinite(self.log_p), log_e, -np.inf)
@@ -184,7 +184,7 @@ def exact_p(bags: IntArray, inside: IntArray) -> FloatArray:
 
 
 def _item_sums(counts: IntArray) -> IntArray:
-    """Sum (S, n, C) counts over the categories; faster than `numpy.sum` if there are few."""
+    """Sum (S, n, C) counts over the categories. Faster than `numpy.sum` if there are few."""
     return np.asarray(np.einsum("snc->sn", counts))
 
 
@@ -317,7 +317,7 @@ def _log_gamma(offset: float, largest: int) -> FloatArray:
 
 
 def _log_choose(n: IntArray, k: IntArray) -> FloatArray:
-    """Return log binomial coefficients; any number if k exceeds n."""
+    """Return log binomial coefficients, or any number if k exceeds n."""
     log_factorial = _log_gamma(1.0, int(n.max(initial=0)))
     k = np.minimum(k, n)
     return np.asarray(log_factorial[n] - log_factorial[k] - log_factorial[n - k])

@@ -85,7 +85,7 @@ class DetectableChange:
 
     @property
     def share(self) -> float | None:
-        """Return the share of items that must change; None if unknown."""
+        """Return the share of items that must change, or None if unknown."""
         return None if self.n_changed is None else self.n_changed / self.n_items
 
 
@@ -291,7 +291,7 @@ def _concentration(flip_rate: float, shares: FloatArray) -> float:
 
 
 def _normalised(weights: FloatArray, shares: FloatArray) -> FloatArray:
-    """Normalise over the last axis; an item without replies gets the shares."""
+    """Normalise over the last axis. An item without replies gets the shares."""
     sums = weights.sum(axis=-1, keepdims=True)
     return np.asarray(np.where(sums > 0, weights / np.where(sums > 0, sums, 1.0), shares))
 

@@ -42,7 +42,7 @@ class Window:
 
     @property
     def weight(self) -> float:
-        """Return the window's share of the error rate; the shares of all windows sum to 1."""
+        """Return the window's share of the error rate. The shares of all windows sum to 1."""
         look = self.look
         if look == 1:
             return 0.5
@@ -146,7 +146,7 @@ MIN_REPLIES = 2  # one reply shows no noise
 
 @dataclass(frozen=True, slots=True)
 class LookFlips:
-    """Difference between a round and the baseline; a description that decides nothing.
+    """Difference between a round and the baseline, for description only.
 
     Attributes
     ----------

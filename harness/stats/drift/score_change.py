@@ -90,7 +90,7 @@ class WorsePath:
         return f"WorsePath({len(self.log_e_sums)} looks, margin {self.margin})"
 
     def first_look_at(self, threshold: float) -> int | None:
-        """Return the first round with a sum of at least ``1 / threshold``; None without one."""
+        """Return the first round with a sum of at least ``1 / threshold``, or None without one."""
         bound = -np.log(threshold)
         return next((t for t, value in enumerate(self.log_e_sums, 1) if value >= bound), None)
 

@@ -71,7 +71,7 @@ class WindowResult:
 
     @property
     def weighted_p(self) -> float:
-        """Return the p-value divided by its weight; can exceed 1."""
+        """Return the p-value divided by its weight. Can exceed 1."""
         return self.p / self.window.weight
 
 
@@ -129,7 +129,7 @@ class StreamPath:
 
     @property
     def p_value(self) -> float:
-        """Return the p-value after the last round; 1 before the first."""
+        """Return the p-value after the last round, or 1 before the first."""
         return self.looks[-1].p_value if self.looks else 1.0
 
     def first_look_at(self, threshold: float) -> LookResult | None:
@@ -241,7 +241,7 @@ def _window_result(counts: ReplyCounts, window: Window) -> WindowResult:
 
 
 def _largest(evidence: WindowEvidence, categories: tuple[str, ...]) -> Component:
-    """Return the component with the largest e-value; if tied, a category that rose comes first.
+    """Return the component with the largest e-value. If tied, a category that rose comes first.
 
     A rarer usual answer and a more common other category can be the same fact.
     """

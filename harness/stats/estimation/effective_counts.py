@@ -68,7 +68,7 @@ class Labelled:
 
 
 def two_phase_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
-    """Count labels by verdict; weighted labels add up to the number of labelled items."""
+    """Count labels by verdict. Weighted labels add up to the number of labelled items."""
     weights = labelled.shares * len(labelled.labels)
     yes, said_yes = labelled.labels, labelled.verdicts > 0.0
 
@@ -133,7 +133,7 @@ def _over(judged: FloatArray, labelled: FloatArray) -> FloatArray:
 
 
 def freedom(labelled: Labelled) -> int | None:
-    """Return the degrees of freedom of the variance between groups; None without groups."""
+    """Return the degrees of freedom of the variance between groups, or None without groups."""
     return None if labelled.groups is None else len(np.unique(labelled.groups)) - 1
 
 

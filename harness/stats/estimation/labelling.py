@@ -203,7 +203,7 @@ class _Wealth:
         return won
 
     def multiply(self, won: FloatArray) -> None:
-        """Add winnings, and drop rejected means; an interval never widens."""
+        """Add winnings, and drop rejected means. An interval never widens."""
         self.logs += won
         self.alive &= (self.logs < self.threshold).all(axis=0)
         inside = np.flatnonzero(self.alive)

@@ -63,7 +63,7 @@ class JudgedMean:
         return self.deviations / max(self.n - 1, 1)
 
     def plus(self, other: JudgedMean) -> JudgedMean:
-        """Add the sums of other items; the groups of the combined items are no longer known."""
+        """Add the sums of other items. The groups of the combined items are no longer known."""
         if not self.n or not other.n:
             return self if self.n else other
         n, gap = self.n + other.n, other.mean - self.mean

@@ -114,7 +114,7 @@ class ShareSums:
 
     @classmethod
     def of(cls, data_sets: Sequence[Sequence[PopulationStratum]]) -> ShareSums:
-        """Add up data sets of the same design; a population without strata is one stratum."""
+        """Add up data sets of the same design. A population without strata is one stratum."""
         cells, likely, mean, n_alone = [], [], [], []
         for strata in data_sets:
             effective = [effective_counts(s.labelled, s.judged) for s in strata]

@@ -59,7 +59,7 @@ class Grouped:
 
     @classmethod
     def of(cls, verdicts: FloatArray, lengths: FloatArray, groups: IntArray) -> Grouped:
-        """Measure the design effects among (n,) labelled items; nan means no usable answer.
+        """Measure the design effects among (n,) labelled items. A nan means no usable answer.
 
         For answers, it is the mean of their design effects, each weighted by the share of all other
         answers (Rao and Scott, The Annals of Statistics 1984).

@@ -409,7 +409,7 @@ def _lengthen(start: FloatArray, first: FloatArray, second: FloatArray) -> Float
 def _ends(
     fit: _Fit, draws: _Draws, support: BoolArray, of_item: IntArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the (K, V) ends of the intervals for F; nan with too few units."""
+    """Return the (K, V) ends of the intervals for F, or nan with too few units."""
     units, unit_of = np.unique(of_item, return_inverse=True)
     low, high = np.full((2, *support.shape), np.nan)
     if len(units) < MIN_UNITS:
@@ -454,7 +454,7 @@ class _Shares:
     def interval(
         self, value: float, units: Units, used: BoolArray, level: float
     ) -> Interval | None:
-        """Return the interval of `F_and_beta_by_likelihood`; None with too few units."""
+        """Return the interval of `F_and_beta_by_likelihood`, or None with too few units."""
         of_item = units.of_item[used]
         influence, negative_choices = np.zeros((2, units.n_units))
         np.add.at(influence, of_item, self.influence())
@@ -548,7 +548,7 @@ def _scores(draws: _Draws, part: FloatArray) -> tuple[float, FloatArray]:
 
 
 def _split(part: FloatArray, members: BoolArray) -> FloatArray:
-    """Normalise columns of F among some options; evenly if none of them is chosen."""
+    """Normalise columns of F among some options, or evenly if none of them is chosen."""
     inside, n_members = np.where(members, part, 0.0), members.sum(axis=0)
     total = inside.sum(axis=0)
     even = members / np.maximum(n_members, 1)
@@ -556,7 +556,7 @@ def _split(part: FloatArray, members: BoolArray) -> FloatArray:
 
 
 def _newton(scores: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Solve for the Newton step of (n, P) scores along a (P,) gradient; skip flat directions."""
+    """Solve for the Newton step of (n, P) scores along a (P,) gradient. Skip flat directions."""
     return np.asarray(np.linalg.lstsq(scores.T @ scores, gradient, rcond=RANK)[0])
 
 

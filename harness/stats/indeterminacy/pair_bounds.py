@@ -88,7 +88,7 @@ class PairMoments:
 
     @classmethod
     def of(cls, human: RatingTable, positive: Sequence[str]) -> Self:
-        """Count choices and pairs; m is the number that 90 % of rated items have, up to 10."""
+        """Count choices and pairs. ``m`` is the number that 90 % of rated items have, up to 10."""
         space = human.space
         is_positive, meets = space.option_mask(positive), space.meets(positive)
         counts, joint = human.choice_counts, pairs_by_item(human)
@@ -233,7 +233,7 @@ def pair_bounds(
 
 
 def _folds(units: Units) -> IntArray:
-    """Return (n,): each item's fold; all items of a unit are in the same one."""
+    """Return (n,): each item's fold. All items of a unit are in the same one."""
     order = np.random.default_rng(0).permutation(units.n_units)  # the same for every seed of a run
     return np.asarray((order % N_FOLDS)[units.of_item], dtype=np.int64)
 
@@ -376,7 +376,7 @@ def _settled(bound: Bound) -> Settled:
 
 
 def outer_end(end: Estimate, sign: int) -> float | None:
-    """Return the outermost value that an end can have; None if that is NA.
+    """Return the outermost value that an end can have, or None if that is NA.
 
     An end that is the same in all resamples has no interval, because it is the limit for any
     decisions.

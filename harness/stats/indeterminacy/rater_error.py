@@ -192,7 +192,7 @@ def rank_under_rater_error(
     theta_judges: tuple[FloatArray, FloatArray],
     membership: BoolArray,
 ) -> ErrorShift:
-    """Compare judges z and w before and after rater error; ValueError if shapes differ.
+    """Compare judges z and w before and after rater error. Raise ValueError if shapes differ.
 
     ``theta_star`` (V,) and ``theta_judges``, two (V,) arrays, are distributions over response sets,
     ``E`` (V, V) is P(observed set, given stable set), columns by stable set, and ``membership`` is

@@ -458,7 +458,7 @@ class BreakEven:
         return tuple(piece.low for piece in self.pieces[1:])
 
     def winners(self, beta: float) -> tuple[str, ...]:
-        """Return the winners at a beta; ValueError if it is outside [0, 1]."""
+        """Return the winners at a beta. Raise ValueError if it is outside [0, 1]."""
         for piece in reversed(self.pieces if 0.0 <= beta <= 1.0 else ()):
             if beta >= piece.low - TOLERANCE:
                 return piece.winners

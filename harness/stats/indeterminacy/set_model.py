@@ -53,7 +53,7 @@ class ClassCounts:
 
     @classmethod
     def of(cls, human: RatingTable, positive: Sequence[str]) -> Self:
-        """Count choices and pairs; a pair with a choice outside its set counts as a choice."""
+        """Count choices and pairs. A pair with a choice outside its set counts as a choice."""
         space = human.space
         is_positive, meets = space.option_mask(positive), space.meets(positive)
         has_negative = (space.membership & ~is_positive[:, None]).any(axis=0)
@@ -133,7 +133,7 @@ class ItemKinds:
 
     @classmethod
     def of(cls, counts: ClassCounts, decision: FloatArray, used: BoolArray) -> Self:
-        """Count the kinds among (n,) bool items; decisions are probabilities in [0, 1]."""
+        """Count the kinds among (n,) bool items. Decisions are probabilities in [0, 1]."""
         rows = np.column_stack([counts.choices, counts.pairs, np.round(decision, 3)])
         kinds, of_item = np.unique(rows, axis=0, return_inverse=True)
         of_item = of_item.ravel()

@@ -100,7 +100,7 @@ class Resampling:
         )
 
     def units(self, n_items: int) -> Units:
-        """Return the units among n items; ValueError if ``groups`` has a different length."""
+        """Return the units among n items. Raise ValueError if ``groups`` has a different length."""
         units = Units.of(n_items, self.groups)
         return replace(units, second_stage=self.second_stage)
 
@@ -165,7 +165,7 @@ class Resamples:
         return replace(self, drawn=np.asfortranarray(next(self.blocks()))) if is_few else self
 
     def of_kinds(self, kinds: Kinds) -> Self:
-        """Draw rows that each represent the units of a kind; weights are stored if they are few."""
+        """Draw rows that each represent the units of a kind. Weights are stored if they are few."""
         R = len(kinds.first)
         if self.n_units >= R * ALIKE or R * self.n_resamples > CHUNK_CELLS:
             return self if self.n_units == R else self.of_rows(kinds.times)
@@ -295,7 +295,7 @@ def _width(parts: Sequence[Summands]) -> int:
 
 
 def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArray:
-    """Draw a number of U units in each of b replicates; count the draws of each: (b, U)."""
+    """Draw a number of U units in each of b replicates, and count the draws of each: (b, U)."""
     b = len(n_drawn)
     drawn = rng.integers(n_units, size=int(n_drawn.sum()))
     if b > 1:
@@ -304,7 +304,7 @@ def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArra
 
 
 def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
-    """Return the (R, D) distinct rows of all (U, d), with their counts; None if R is large.
+    """Return the (R, D) distinct rows of all (U, d), with their counts, or None if R is large.
 
     Rows are distinguished by one number each, and compared afterwards.
     """
@@ -389,7 +389,7 @@ class Units:
 
     @classmethod
     def of(cls, n_items: int, groups: Sequence[str | None] | None) -> Self:
-        """Make each item, or each group, a unit; an item without a group is a separate one.
+        """Make each item, or each group, a unit. An item without a group is a separate one.
 
         Raises
         ------

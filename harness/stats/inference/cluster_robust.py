@@ -38,7 +38,7 @@ class ClusterMean:
     n_clusters: int
 
     def score_statistic(self, null: float) -> float:
-        """Return (mean - null) / standard error under H0; nan if the error is 0 or undefined.
+        """Return (mean - null) / standard error under H0, or nan if the error is 0 or undefined.
 
         Deviations are taken from the null, which adds (mean - null)^2 / n_clusters to the variance.
         Otherwise, few clusters of skewed values reject too often.
@@ -49,7 +49,7 @@ class ClusterMean:
         return float(apart / np.hypot(self.standard_error, apart / np.sqrt(self.n_clusters)))
 
     def interval(self, level: float) -> tuple[float, float] | None:
-        """Return mean -/+ a t quantile times the standard error; None if undefined."""
+        """Return mean -/+ a t quantile times the standard error, or None if undefined."""
         if not np.isfinite(self.standard_error):
             return None
         quantile = float(stdtrit(self.degrees_of_freedom, (1.0 + level) / 2.0))

@@ -129,7 +129,7 @@ class Engine:
         return _drawn(list(sides), self._item_weights[None], blocks)
 
     def of_totals(self, side: SideOfTotals) -> Drawn:
-        """Evaluate like `of`, but sum items by unit; the side uses weights only in products."""
+        """Evaluate like `of`, but sum items by unit. The side uses weights only in products."""
         if self.units.times is not None:
             return self.of([side])
         drawn = self.resamples.blocks() if self.resamples.n_replicates else ()

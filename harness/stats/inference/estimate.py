@@ -174,7 +174,7 @@ def make_interval(
 
 
 def share_undefined(replicates: FloatArray) -> float:
-    """Return the share of (B,) replicates that is nan; 0 if there are none."""
+    """Return the share of (B,) replicates that is nan, or 0 if there are none."""
     if not replicates.size:
         return 0.0
     return int(np.count_nonzero(np.isnan(replicates))) / replicates.size

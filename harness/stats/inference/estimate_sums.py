@@ -38,7 +38,7 @@ class Estimated:
         return self.sampled.replicates
 
     def minus(self, other: Estimated, engine: Engine) -> Estimate:
-        """Subtract an estimate on the same resamples; NA with the reason of either."""
+        """Subtract an estimate on the same resamples, or NA with the reason of either."""
         first, second = self.sampled, other.sampled
         value, replicates = first.value - second.value, first.replicates - second.replicates
         undefined = bool(np.isnan(value))
@@ -313,7 +313,7 @@ def _averaged(metric: Metric, sums: ItemSums, units: Units) -> ItemSums:
 
 
 def _all_defined(totals: FloatArray) -> FloatArray:
-    """Divide by the number of criteria; nan if one of them is undefined."""
+    """Divide by the number of criteria, or nan if one of them is undefined."""
     return np.where(totals[..., 2] > 0, np.nan, mean(totals))
 
 

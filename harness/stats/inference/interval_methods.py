@@ -82,7 +82,7 @@ class Smoothed:
 def smoothed(
     value: Callable[[FloatArray], FloatArray], cells: FloatArray, n_units: int
 ) -> Smoothed | None:
-    """Evaluate a coefficient on (K * K,) cells plus added items; None if it isn't needed.
+    """Evaluate a coefficient on (K * K,) cells plus added items, or None if it isn't needed.
 
     In a small table, the few cells of a rare option can all be empty. Kappa's standard error is
     then far too small, and its interval covered 49 to 90 % (20 items, prevalence 5 to 10 %). The
@@ -189,7 +189,7 @@ class Sampled:
 
     @property
     def standard_error(self) -> float:
-        """Standard error over items, and over raters if they are a sample; nan if undefined."""
+        """Standard error over items, and over raters if they are a sample, or nan if undefined."""
         return self.error_and_freedom[0]
 
     @property
@@ -320,7 +320,7 @@ def _least_rare(count: float, level: float) -> float:
 
 
 def score_roots(value: float, reach: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Solve (value - x)^2 = reach^2 v(x) / v(value); v multiplies the distances to the bounds."""
+    """Solve (value - x)^2 = reach^2 v(x) / v(value), with v = the distances multiplied."""
     low, high = bounds
     above, below = value - low, high - value
     if isfinite(above) and isfinite(below):
@@ -347,7 +347,7 @@ def t_quantile(level: float, degrees_of_freedom: float) -> float:
 
 
 def percentile_ends(replicates: FloatArray, level: float) -> tuple[float, float] | None:
-    """Return quantiles of (B,) replicates, ignoring nan; None if none is defined."""
+    """Return quantiles of (B,) replicates, ignoring nan, or None if none is defined."""
     defined = replicates[~np.isnan(replicates)]
     if not defined.size:
         return None

@@ -235,7 +235,7 @@ class Metric:
         return (low, high) if self.is_error else (-high, -low)
 
     def loss_range(self, n_options: int | None = None) -> float:
-        """Return the largest possible difference between two losses; infinite without bounds.
+        """Return the largest possible difference between two losses, or infinite without bounds.
 
         A sum over options is bounded by ``n_options``, if known.
         """

@@ -191,7 +191,7 @@ def _scale(ordered: FloatArray) -> FloatArray:
 
 
 def _running_minimum(values: FloatArray) -> FloatArray:
-    """Return the running minimum from the end of the last axis; nan stays nan."""
+    """Return the running minimum from the end of the last axis. A nan stays nan."""
     least = np.fmin.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
     return np.where(np.isnan(values), np.nan, least)
 

@@ -221,7 +221,7 @@ def bounded_mean_interval(
     level: float,
     estimate: ClusterMean | None = None,
 ) -> tuple[float, float] | None:
-    """Return an interval for a mean of bounded values; None with too few units or no bounds.
+    """Return an interval for a mean of bounded values, or None with too few units or no bounds.
 
     The interval is like `mean_interval`. If items are grouped, or ``estimate`` treats raters as a
     sample, it includes the t interval.

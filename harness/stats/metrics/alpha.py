@@ -153,7 +153,7 @@ def _reason_no_alpha(totals: FloatArray) -> Reason:
 
 
 def check_weights(weights: ArrayLike) -> FloatArray:
-    """Return a (K, K) matrix of disagreements; ValueError if it isn't one.
+    """Return a (K, K) matrix of disagreements. Raise ValueError if it isn't one.
 
     It must be square, finite, non-negative, 0 on the diagonal and positive somewhere.
     """
@@ -258,7 +258,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
 
 
 def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None:
-    """Count ratings that are whole numbers close together, by blocks; None if they aren't."""
+    """Count ratings that are whole numbers close together, by blocks, or None if they aren't."""
     if array.dtype.kind not in "buif" or not array.size:
         return None
     low, high = (float(extreme.reduce(array, axis=None)) for extreme in (np.fmin, np.fmax))
@@ -281,7 +281,7 @@ def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None
 
 
 def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
-    """Count (n, m) numbers from ``low`` in steps of 1, nan if missing; None if not on steps."""
+    """Count (n, m) numbers from ``low`` in steps of 1, nan if missing, or None if not on steps."""
     n, missing = len(x), np.isnan(x)
     absent = int(missing.any())  # missing ratings are counted too, in a separate column
     x -= low - absent
@@ -394,7 +394,7 @@ def _ratio(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
 
 
 def _apart(first: FloatArray | float, second: FloatArray) -> FloatArray:
-    """Return the squared ratio distances of numbers; two zeros have distance 0."""
+    """Return the squared ratio distances of numbers. Two zeros have distance 0."""
     return np.asarray(np.nan_to_num(ratio(first - second, first + second)) ** 2)
 
 

@@ -165,7 +165,7 @@ def _per_bin(totals: FloatArray, K: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _shares(labels: FloatArray) -> FloatArray:
-    """Divide the labels in each bin by their number; 0 if there are none."""
+    """Divide the labels in each bin by their number, or 0 if there are none."""
     n = labels.sum(axis=-1, keepdims=True)
     return np.asarray(labels / np.where(n > 0, n, 1.0), dtype=np.float64)
 

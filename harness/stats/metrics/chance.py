@@ -59,7 +59,7 @@ def scott_pi(totals: FloatArray) -> FloatArray:
 def alpha(
     n_ratings: FloatArray | float, observed: FloatArray | float, expected: FloatArray | float
 ) -> FloatArray:
-    """Return Krippendorff's alpha from (...) summed squared distances; nan if nothing differs.
+    """Return Krippendorff's alpha from (...) summed squared distances, or nan if nothing differs.
 
     ``n_ratings`` is the number of pairable ratings. ``observed`` contains the distances within
     items, with each pair weighted by 1 / (ratings of its item - 1), and ``expected`` the distances

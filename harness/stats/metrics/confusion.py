@@ -81,7 +81,7 @@ def _randolph_kappa(totals: FloatArray) -> FloatArray:
 
 
 def gorodkin_r(totals: FloatArray) -> FloatArray:
-    """Return the correlation of K options, (...), from (..., K * K) cells; phi if K is 2.
+    """Return the correlation of K options, (...), from (..., K * K) cells. Phi if K is 2.
 
     It is the covariance of the two one-hot labels divided by the root of both variances (Gorodkin
     2004, Eq. 8).

@@ -33,7 +33,7 @@ def decision_consistency(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def prevalence_bias(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the judge's decision minus the humans'; above 0 is too many positives: (n, 2)."""
+    """Return the judge's decision minus the humans'. Above 0 is too many positives: (n, 2)."""
     return weighted(judge[:, 0] - human[:, 0], both_rated(human, judge))
 
 

@@ -300,7 +300,7 @@ def pearsons(totals: FloatArray) -> FloatArray:
 
 
 def pearson_mean_over_raters(totals: FloatArray) -> FloatArray:
-    """Return the unweighted mean of the defined `pearsons` over raters; nan if there are none.
+    """Return the unweighted mean of the defined `pearsons` over raters, or nan if there are none.
 
     Notes
     -----

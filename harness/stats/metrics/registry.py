@@ -54,7 +54,7 @@ SAME_FOR_TWO = {
 
 
 def metrics_named(metrics: Sequence[str | Metric] | None) -> tuple[Metric, ...]:
-    """Return rows of `METRICS` by name, and metrics unchanged; all rows for None."""
+    """Return rows of `METRICS` by name, and metrics unchanged, or all rows for None."""
     rows = METRICS if metrics is None else metrics
     return tuple(find_metric(row, METRICS) if isinstance(row, str) else row for row in rows)
 

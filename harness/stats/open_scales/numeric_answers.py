@@ -67,7 +67,7 @@ class NumericRatings:
 
     @property
     def means(self) -> FloatArray:
-        """(n,): mean rating; nan if there is none."""
+        """(n,): mean rating, or nan if there is none."""
         return ratio(self.sums, self.counts)
 
     @property
@@ -127,7 +127,7 @@ class NumericRatings:
         return of_judge, of_human
 
     def _left_out(self, rows: AnswerRows, metric: Metric) -> LeftOut:
-        """Leave out each rating of an answered item; score it and the judge against the rest."""
+        """Leave out each rating of an answered item. Score it and the judge against the rest."""
         judge, human, used = self._without_each(rows)
         return LeftOut(
             judge=judge.valued_by(metric),

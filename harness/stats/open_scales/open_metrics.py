@@ -61,7 +61,7 @@ def _why_no_correlation(totals: FloatArray) -> Reason:
 
 
 def numeric_metrics(width: float) -> tuple[Metric, ...]:
-    """Return the metrics of a continuous scale; the first ranks by default.
+    """Return the metrics of a continuous scale. The first ranks by default.
 
     Parameters
     ----------

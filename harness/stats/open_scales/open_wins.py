@@ -43,7 +43,7 @@ class OpenWins:
 
     @classmethod
     def of(cls, panel: Panel, design: AltTestDesign) -> OpenWins:
-        """Score the ratings; ValueError if the raters have no names."""
+        """Score the ratings. Raise ValueError if the raters have no names."""
         scored = ScoredPanel.of(panel, design)
         counted = np.zeros((len(panel.items), len(panel.raters)))
         counted[panel.of_item[scored.rows], panel.of_rater[scored.rows]] = 1.0
@@ -60,7 +60,7 @@ class OpenWins:
         return won
 
     def judge(self, name: str, item: IntArray, answers: Sequence[Hashable]) -> OpenJudge:
-        """Bind a judge's (N,) answers and their items to the metric; replies have equal weights."""
+        """Bind a judge's (N,) answers and their items to the metric. Replies have equal weights."""
         items, n_answers = self.scored.panel.items, np.bincount(item, minlength=len(self.counted))
         won, round_of = np.zeros_like(self.counted), _rounds(item)
         for k in range(int(n_answers.max(initial=0))):

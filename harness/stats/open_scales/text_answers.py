@@ -106,7 +106,7 @@ class TextRatings:
         )
 
     def _left_out(self, of_judge: FloatArray, items: BoolArray) -> LeftOut:
-        """Leave out each rating; a judge's mean over the rest averages to its mean over all."""
+        """Leave out each rating. A judge's mean over the rest averages to its mean over all."""
         m = self.counts
         used = items & ~np.isnan(of_judge) & (m > 1)
         return LeftOut(

@@ -44,7 +44,7 @@ class PlantedRaters:
 
     @classmethod
     def of_counts(cls, counts: IntArray) -> PlantedRaters | None:
-        """Return raters with the agreement of (n, K) counts; None without two ratings.
+        """Return raters with the agreement of (n, K) counts, or None without two ratings.
 
         Agreement below chance is raised to chance.
         """

@@ -44,7 +44,7 @@ def power_against_rater(n: int, discordance: float, eps: float, *, level: float 
 
 
 def _most_lost(n: int, differing: int, eps: float, level: float, least: int) -> int:
-    """Return the most differing items that a judge can lose and still pass; -1 if it can't pass.
+    """Return the most differing items that a judge can lose and still pass, or -1 if it can't pass.
 
     The result is at least ``least``, and at most one more unless ``least`` is -1.
     """
@@ -61,7 +61,7 @@ def _most_lost(n: int, differing: int, eps: float, level: float, least: int) -> 
 def items_for_power(
     power: float, discordance: float, eps: float, *, level: float = 0.05
 ) -> int | None:
-    """Return the smallest number of items with a given power; None above 20,000.
+    """Return the smallest number of items with a given power, or None above 20,000.
 
     Power rises in steps, so somewhat more items can have slightly less power.
     """

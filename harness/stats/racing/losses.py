@@ -42,12 +42,12 @@ class LossTable:
 
 
 def random_rater_loss(counts: Counts) -> FloatArray:
-    """Return the share of an item's raters with a different answer; (n, K) counts to (n, K)."""
+    """Return the share of an item's raters with a different answer. (n, K) counts to (n, K)."""
     return 1.0 - _shares(counts)
 
 
 def hit_loss(counts: Counts) -> FloatArray:
-    """Return 0 for the raters' most common answer, else 1; tied answers share the hit evenly."""
+    """Return 0 for the raters' most common answer, else 1. Tied answers share the hit evenly."""
     totals = counts.sum(axis=1, keepdims=True)
     modes = (counts == counts.max(axis=1, keepdims=True)) & (totals > 0)
     hits = modes / np.maximum(modes.sum(axis=1, keepdims=True), 1)

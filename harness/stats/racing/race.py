@@ -99,7 +99,7 @@ class Standing:
 
     @property
     def leader(self) -> int:
-        """The leading judge; the first one before anything is known."""
+        """The leading judge. The first one before anything is known."""
         return self.leaders[-1] if self.leaders else 0
 
     def __repr__(self) -> str:

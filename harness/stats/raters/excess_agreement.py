@@ -132,7 +132,7 @@ def _of_raters(choices: RaterChoices, raters: IntArray) -> RaterChoices:
 
 
 def _options_of(choices: RaterChoices) -> NDArray[np.int16]:
-    """Return the option that each rater chose for each item, (m, n); -1 for none."""
+    """Return the option that each rater chose for each item, (m, n), or -1 for none."""
     chosen = np.full((choices.n_raters, len(choices.unit)), -1, dtype=np.int16)
     chosen[choices.rater, choices.item] = choices.option
     return chosen

@@ -151,7 +151,7 @@ def rater_deviation(choices: RaterChoices) -> RaterDeviation:
 
 
 def _log_mean(exponents: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return log sum_k w_k exp(x_k) of each row; options that nobody chose have weight 0."""
+    """Return log sum_k w_k exp(x_k) of each row. Options that nobody chose have weight 0."""
     high = np.where(weights > 0, exponents, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
     terms = np.where(weights > 0, np.exp(np.minimum(exponents - high, 0.0)), 0.0)
     return np.asarray(high[:, 0] + np.log((weights * terms).sum(axis=1)), dtype=np.float64)

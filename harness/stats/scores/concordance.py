@@ -147,7 +147,7 @@ class TiedPairs(NamedTuple):
         return cls(items.score[first] - items.score[second], items.mean[first] - items.mean[second])
 
     def accuracy(self, width: float) -> float:
-        """Return the share of pairs in the raters' order, or tied in both; nan without pairs.
+        """Return the share of pairs in the raters' order, or tied in both, or nan without pairs.
 
         Pairs whose scores differ by at most ``width`` are tied.
         """

@@ -57,7 +57,7 @@ class ScoreMap:
 
     @property
     def ascends(self) -> bool:
-        """Whether values ascend with the score; True for a constant map."""
+        """Whether values ascend with the score, or True for a constant map."""
         return not (self.values[-1] < self.values[0]).any()
 
     @classmethod
@@ -97,7 +97,7 @@ def _isotonic(means: FloatArray, mass: FloatArray, *, ascends: bool) -> FloatArr
 
 
 def ratings_ascend(scores: FloatArray, ratings: FloatArray) -> bool:
-    """Return whether ratings ascend with (n,) scores; True without items.
+    """Return whether ratings ascend with (n,) scores, or True without items.
 
     ``ratings`` (n, K) are the numbers of raters who chose each option, the worst option first.
     """
@@ -183,7 +183,7 @@ def cross_fit(
 
 
 def folds_of(units: IntArray, rated: BoolArray, n: int = N_FOLDS) -> IntArray:
-    """Return each item's fold; -1 for items without ratings, or if there are too few units.
+    """Return each item's fold, or -1 for items without ratings, or if there are too few units.
 
     Units are shuffled by a fixed seed, so the same data have the same folds.
     """

@@ -117,7 +117,7 @@ class Evaluation:
         return dict(zip(self.judges, self.of_tables[1:], strict=True))
 
     def row(self, metric: str) -> Metric:
-        """Return an evaluated metric by name; ValueError if there is none."""
+        """Return an evaluated metric by name. Raise ValueError if there is none."""
         return find_metric(metric, self.metrics)
 
     def losses(self, metric: str) -> tuple[FloatArray, FloatArray]:

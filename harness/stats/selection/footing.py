@@ -195,7 +195,7 @@ class Footing:
         )
 
     def interval_of_winner(self, judge: str, interval: Interval) -> Interval | None:
-        """Return an interval that accounts for selecting the best judge; None without one.
+        """Return an interval that accounts for selecting the best judge, or None without one.
 
         If the judge's value is the same in all resamples, the interval is computed as if it had not
         been selected, at a higher level.

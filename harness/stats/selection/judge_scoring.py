@@ -225,7 +225,7 @@ class Scoring:
         )
 
     def few_kinds(self, replies: Sequence[Replies], shared: BoolArray) -> Kinds | None:
-        """Group items with the same contributions to all values; None if most differ."""
+        """Group items with the same contributions to all values, or None if most differ."""
         of_judges = [array for z in replies for array in (z.shares, z.n_samples)]
         tables = [self.counts, self.human_vectors, self.weights, shared.astype(float), *of_judges]
         columns = (np.nan_to_num(table, nan=-1.0) for table in tables)
@@ -389,7 +389,7 @@ class Scoring:
     def one_human(
         self, replies: Replies, shared: BoolArray, counts: FloatArray | IntArray
     ) -> OneHuman:
-        """Leave out ratings of the shared items in turn; other items add nothing."""
+        """Leave out ratings of the shared items in turn. Other items add nothing."""
         return one_human(
             self.metric.contributions,
             np.where(shared[:, None], counts, 0),

@@ -126,7 +126,7 @@ class ComparedSide:
         return complete if common is None else complete & common.items_of(self.table.name)
 
     def n_replies(self, form: Form) -> float | None:
-        """Return the replies per item at which this form is evaluated; None for all of them."""
+        """Return the replies per item at which this form is evaluated, or None for all of them."""
         common = self.common.get(ELICITATION_OF[form])
         if common is None or FORMS[form].counts_ratings or isinf(common.n_replies):
             return None
@@ -178,7 +178,7 @@ def judge_sums(
     metrics: Sequence[Metric],
     raters: Mapping[str, RaterVariance] | None = None,
 ) -> list[ItemSums]:
-    """Compare one judge with the humans; metrics that share contributions share sums.
+    """Compare one judge with the humans. Metrics that share contributions share sums.
 
     ``raters`` contains the variance that raters add to each metric.
     """
@@ -407,7 +407,7 @@ CROSS_CALL_BETA = replace(
 
 
 def human_sums(human: RatingTable, times: IntArray | None = None) -> list[ItemSums]:
-    """Measure the agreement among the human raters; ``times`` are as in `RatingSide`."""
+    """Measure the agreement among the human raters. ``times`` are as in `RatingSide`."""
     return rater_sums(human.forced_choice, HUMAN_AGREEMENT, times)
 
 

@@ -40,7 +40,7 @@ FEW_DIFFER: Final = "fewer_than_six_differ"
 
 
 def sign_test(n_first: int, n_second: int) -> float:
-    """Return the exact two-sided p-value that two counts are equally likely; 1 if both are 0.
+    """Return the exact two-sided p-value that two counts are equally likely, or 1 if both are 0.
 
     For the items on which only one of two runs is right, it is the exact McNemar test.
 

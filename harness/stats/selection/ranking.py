@@ -88,12 +88,12 @@ class Ranking:
 
     @property
     def best(self) -> str | None:
-        """The first judge; None if the metric is undefined for all."""
+        """The first judge, or None if the metric is undefined for all."""
         return self.rows[0].judge if self.rows and self.rows[0].rank is not None else None
 
 
 def ranks_of(losses: FloatArray) -> list[int | None]:
-    """Rank (J,) losses: 1 plus the number of lower ones; None for nan."""
+    """Rank (J,) losses: 1 plus the number of lower ones, or None for nan."""
     return [
         None if np.isnan(of_judge) else 1 + int((losses < of_judge - TOLERANCE).sum())
         for of_judge in losses.tolist()
@@ -196,7 +196,7 @@ def regret_of(
     unit: ResampledUnit,
     n_units: int,
 ) -> Regret:
-    """Return one cell of the regret matrix; NA with its reason if a side is undefined.
+    """Return one cell of the regret matrix, or NA with its reason if a side is undefined.
 
     ``by`` and ``goal`` are (J,) losses and (J, B) replicates of the metric and of the goal, of
     ``n_units`` resampled units. Lower is better, and replicate ``b`` uses the same items in both.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RaterPanel:
-    """Raters of each rating, by elicitation; None if raters are not crossed with items.
+    """Raters of each rating, by elicitation, or None if raters are not crossed with items.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ def _counted(
 
 
 def _vectors_of_counts(vectors: Vectors) -> Callable[[IntArray], FloatArray]:
-    """Return the raters' vectors by their counts; judges with the same vectors share them."""
+    """Return the raters' vectors by their counts. Judges with the same vectors share them."""
 
     @remembered
     def of_counts(counts: IntArray) -> FloatArray:

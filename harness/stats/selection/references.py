@@ -32,7 +32,7 @@ DRAWS_PER_PRODUCT = 32  # draws of replies that one matrix product adds up
 
 
 def most_frequent_answers(pooled: FloatArray) -> BoolArray:
-    """Return (B, W): the most common answers, several if tied; none without ratings."""
+    """Return (B, W): the most common answers, several if tied, or none without ratings."""
     greatest = pooled.max(axis=1, keepdims=True)
     return np.asarray((pooled >= greatest - TOLERANCE) & (greatest > 0), dtype=np.bool_)
 

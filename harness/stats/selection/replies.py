@@ -184,7 +184,7 @@ def common_items(
 
 
 def replies_in_common(replies: Sequence[Replies], rated: BoolArray, min_answered: float) -> float:
-    """Return the smallest number of replies per rated item among judges; see `samples_per_item`."""
+    """Return the smallest number of replies per rated item among judges. See `samples_per_item`."""
     samples = [samples_per_item(z.n_samples[rated], min_answered) for z in replies]
     return min(samples, default=1)
 

@@ -166,7 +166,7 @@ def _measures(
 
 
 def _numbers(tables: Sequence[FloatArray], level: Level, scale: ArrayLike | None) -> FloatArray:
-    """Return the numbers of labels, in order; medians can be between options."""
+    """Return the numbers of labels, in order. Medians can be between options."""
     K = tables[0].shape[1]
     if level == "nominal":
         return np.arange(float(K))
@@ -177,7 +177,7 @@ def _numbers(tables: Sequence[FloatArray], level: Level, scale: ArrayLike | None
 def _labels(
     counts: FloatArray, level: Level, scale: ArrayLike | None, numbers: FloatArray
 ) -> FloatArray:
-    """Return each row's mode or median as a row over the numbers; 0 if there is no label."""
+    """Return each row's mode or median as a row over the numbers, or 0 if there is no label."""
     if level == "nominal":
         return np.nan_to_num(modes(counts))
     middles = medians(counts, scale)

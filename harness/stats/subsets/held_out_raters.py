@@ -128,7 +128,7 @@ def _left_out(
 
 
 def _without(h: FloatArray, k: int) -> FloatArray:
-    """Remove a rating of option k from each item; an item without one loses all its ratings."""
+    """Remove a rating of option k from each item. An item without one loses all its ratings."""
     remaining = h.copy()
     remaining[:, k] -= 1.0
     return np.where(h[:, [k]] > 0, remaining, 0.0)

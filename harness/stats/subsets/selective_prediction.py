@@ -229,7 +229,7 @@ def calibration_curve(
 
 
 def _bins(confidence: FloatArray, n_bins: int) -> IntArray:
-    """Number bins with about the same number of items from 0; equal values are never split."""
+    """Number bins with about the same number of items from 0. Equal values are never split."""
     _, place, n = np.unique(confidence, return_inverse=True, return_counts=True)
     middle = (np.cumsum(n) - n / 2.0) / len(confidence)
     wanted = np.minimum((middle * n_bins).astype(np.int64), n_bins - 1)

@@ -74,7 +74,7 @@ class _Side(NamedTuple):
 
     @property
     def kurtosis(self) -> FloatArray:
-        """(F,) kurtoses per unit; a normal distribution's kurtosis if units don't vary."""
+        """(F,) kurtoses per unit. A normal distribution's kurtosis if units don't vary."""
         squares = self.influence**2
         total = squares.sum(axis=1)
         kurtosis = ratio(self.n_units * (squares**2).sum(axis=1), total**2)
@@ -190,7 +190,7 @@ def worst_slice(
 
 
 def thirds(numbers: FloatArray) -> tuple[float, float] | None:
-    """Return the largest numbers in the lower and the middle third; None with fewer than three.
+    """Return the largest numbers in the lower and the middle third, or None with fewer than three.
 
     Equal numbers stay together: the cuts are the occurring numbers nearest to thirds.
 
@@ -226,7 +226,7 @@ def _side(values: FloatArray, inside: BoolArray, weight: FloatArray, units: IntA
 
 
 def _extremes(values: FloatArray, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the smallest and largest of (n,) values; the bounds if they are the same."""
+    """Return the smallest and largest of (n,) values. The bounds if they are the same."""
     if len(values) and (least := float(values.min())) < (most := float(values.max())):
         return least, most
     return bounds

@@ -196,7 +196,7 @@ class Stratum:
         return inside
 
     def holds(self, certainty: FloatArray) -> BoolArray:
-        """Return whether each of (n,) certainties is in the stratum; False for nan."""
+        """Return whether each of (n,) certainties is in the stratum, or False for nan."""
         inside = certainty >= self.at_least - TOLERANCE
         if self.below is not None:
             inside &= certainty < self.below - TOLERANCE

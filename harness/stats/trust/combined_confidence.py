@@ -53,7 +53,7 @@ class CombinedConfidence:
         return cls(ordered, dict(zip(signals, weights.tolist(), strict=True)))
 
     def of(self, signals: Mapping[str, FloatArray]) -> FloatArray:
-        """Return (n,) combined confidences; nan if a verdict has none of the components."""
+        """Return (n,) combined confidences, or nan if a verdict has none of the components."""
         ranks = {name: _ranks(signals[name], values) for name, values in self.ordered.items()}
         total = np.sum([self.weights[name] * rank for name, rank in ranks.items()], axis=0)
         missing = np.all([np.isnan(signals[name]) for name in ranks], axis=0)
@@ -61,6 +61,6 @@ class CombinedConfidence:
 
 
 def _ranks(values: FloatArray, ordered: FloatArray) -> FloatArray:
-    """Return the share of the sorted values that a value reaches; 0 for nan."""
+    """Return the share of the sorted values that a value reaches, or 0 for nan."""
     places: IntArray = np.searchsorted(ordered, values, side="right")
     return np.where(np.isnan(values), 0.0, places / max(len(ordered), 1))

@@ -85,7 +85,7 @@ class ThresholdTests:
         return {first: alpha / 2.0, half: alpha / 2.0}
 
     def loosest(self, alphas: Mapping[int, float]) -> int | None:
-        """Return the index of the loosest significant threshold; None if there isn't one.
+        """Return the index of the loosest significant threshold, or None if there isn't one.
 
         Parameters
         ----------

@@ -76,7 +76,7 @@ class RiskTest:
         return betting_p(np.zeros(len(units)), units, self.bound)
 
     def mean(self, accepted: BoolArray) -> float | None:
-        """Return the mean error of accepted items; None without any."""
+        """Return the mean error of accepted items, or None without any."""
         return float(self.errors[accepted].mean()) if accepted.any() else None
 
 

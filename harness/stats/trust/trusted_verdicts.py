@@ -66,7 +66,7 @@ class TrustedVerdicts:
         return f"TrustedVerdicts({n} of {of} accepted by {self.signal})"
 
     def confidence_of(self, signals: Mapping[str, FloatArray], n: int) -> FloatArray:
-        """Return (n,) confidences of other verdicts from their signals; nan without signals."""
+        """Return (n,) confidences of other verdicts from their signals, or nan without signals."""
         if self.signal == ALIKE:
             return np.zeros(n)
         missing = np.full(n, np.nan)

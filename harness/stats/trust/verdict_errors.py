@@ -32,7 +32,7 @@ def single_answers(choices: FloatArray) -> IntArray:
 
 
 def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> FloatArray:
-    """Return (n,) errors in [0, 1] of a verdict on each item; nan without a rating or an answer.
+    """Return (n,) errors in [0, 1] of a verdict on each item, or nan without a rating or an answer.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> Fl
 
 
 def raters_errors(human: RatingTable, kind: ErrorKind) -> FloatArray:
-    """Return (n,) mean errors of one rater against the rest; nan with fewer than two raters.
+    """Return (n,) mean errors of one rater against the rest, or nan with fewer than two raters.
 
     Parameters
     ----------

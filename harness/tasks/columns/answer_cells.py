@@ -103,7 +103,7 @@ class AnswerReader:
         return any(CANNOT_ASSESS in labels_of(text)[0] for text in cells)
 
     def labels(self, *, whole: bool = False) -> set[str]:
-        """Return the labels of all answers; ``whole`` if a list in a cell is one answer."""
+        """Return the labels of all answers. ``whole`` if a list in a cell is one answer."""
         texts = {answer.text for answer in self.answers()}
         if whole:
             return {*map(label_of, texts)} - {""}
@@ -122,7 +122,7 @@ class AnswerReader:
             yield from self._wide()
 
     def criteria(self) -> list[str]:
-        """Return the criterion of each row; "" if the table has no such column."""
+        """Return the criterion of each row, or "" if the table has no such column."""
         if not self.mapping.criterion:
             return [""] * self.table.n_rows
         return _cells(self.table.columns[self.mapping.criterion])
@@ -179,7 +179,7 @@ class AnswerReader:
                 yield from self._verdicts(row, criteria[row], judges)
 
     def _ticked(self) -> list[str]:
-        """Return the set of each row, from its columns of 1 and 0; "" if all are empty."""
+        """Return the set of each row, from its columns of 1 and 0, or "" if all are empty."""
         labels = set_options(self.mapping.sets)
         columns = [(label, _cells(self.table.columns[name])) for name, label in labels.items()]
         rows = []
@@ -243,7 +243,7 @@ class AnswerReader:
         return [(f"p{place}", label) for place, label in enumerate(labels, 1)]
 
     def _member(self, label: str) -> str:
-        """Return a member of a list of ratings; a set if its options are separated."""
+        """Return a member of a list of ratings. A set if its options are separated."""
         if not self.separator or list_of(label) is not None:
             return label
         options = [part.strip() for part in label.split(self.separator) if part.strip()]
@@ -293,7 +293,7 @@ def _as_sets(cells: Sequence[str]) -> list[str]:
 
 
 def same_names(column: Column) -> dict[str, str]:
-    """Return the name of each cell; people whose names differ only in case or blanks are one.
+    """Return the name of each cell. People whose names differ only in case or blanks are one.
 
     The most common spelling is used for all.
     """

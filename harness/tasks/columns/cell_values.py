@@ -34,7 +34,7 @@ N_NEAREST, N_COMPARED = 3, 1000  # names that a message lists for one that is ab
 
 
 def text_of(value: object) -> str:
-    """Write a cell as text without spaces around it; missing values become ""."""
+    """Write a cell as text without spaces around it. Missing values become ""."""
     text = as_text(value).strip()
     return "" if text in MISSING else text
 
@@ -79,7 +79,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def label_of(value: object) -> str:
-    """Read a label as a name; whole numbers lose the ``.0`` that gaps add to integers."""
+    """Read a label as a name. Whole numbers lose the ``.0`` that gaps add to integers."""
     text = " ".join(name_of(value).split())
     return text.split(".", maxsplit=1)[0] if WHOLE.fullmatch(text) else text
 
@@ -100,7 +100,7 @@ def labels_of(value: object) -> tuple[tuple[str, ...], bool]:
 
 
 def list_of(value: object) -> list[object] | None:
-    """Read a list: a JSON array, a Python list or ``{"choices": [...]}``; None for others."""
+    """Read a list: a JSON array, a Python list or ``{"choices": [...]}``, or None for others."""
     parsed = _literal(value, "[{") if isinstance(value, str) else value
     if isinstance(parsed, dict) and len(parsed) == 1:
         parsed = parsed.get("choices")
@@ -191,7 +191,7 @@ def is_number(text: str) -> bool:
 
 
 def with_point(text: str) -> str:
-    """Replace the decimal comma in a number by a point; leave other texts unchanged.
+    """Replace the decimal comma in a number by a point. Leave other texts unchanged.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def is_address(text: str) -> bool:
 
 
 def readable(text: str) -> str:
-    r"""Write a conversation, which is a JSON list of messages, as text; leave others unchanged.
+    r"""Write a conversation, which is a JSON list of messages, as text. Leave others unchanged.
 
     Examples
     --------

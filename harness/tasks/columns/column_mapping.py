@@ -40,7 +40,7 @@ PLACEHOLDERS = ("{criterion}", "{rater}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnMapping:
-    """Roles of a table's columns; the fields have the names of the command-line options.
+    """Roles of a table's columns. The fields have the names of the command-line options.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ class ColumnMapping:
 
 
 def whole_mapping(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMapping | None:
-    """Return the roles of all columns, if the user gave them; None if any must be inferred.
+    """Return the roles of all columns, if the user gave them, or None if any must be inferred.
 
     They are complete if items, texts and columns of ratings are named, no column remains, and
     values are unambiguous: there is a row per rating or a column per rater, each text belongs to

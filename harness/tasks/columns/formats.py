@@ -24,7 +24,7 @@ N_OPENING = 5  # rows by which a table is recognised
 
 @dataclass(slots=True)
 class Reading:
-    """How to read the rows of a recognised file; empty for a plain table.
+    """How to read the rows of a recognised file, or empty for a plain table.
 
     Attributes
     ----------
@@ -84,6 +84,6 @@ def format_of(content: object) -> Format | None:
 
 
 def first_row(content: object) -> Mapping[str, Any]:
-    """Return the first row of a list of rows; an empty one if there is none."""
+    """Return the first row of a list of rows, or an empty one if there is none."""
     first = content[0] if isinstance(content, list) and content else None
     return first if isinstance(first, dict) else {}

@@ -59,7 +59,7 @@ def who_are(names: Iterable[str], *, people: bool = False) -> dict[str, Who]:
 
 
 def who_are_raters(column: str, names: Sequence[str]) -> dict[str, Who]:
-    """Classify the raters in a column; see `who_are`.
+    """Classify the raters in a column. See `who_are`.
 
     They are people if the column's name says so, or if no name looks like a model's.
     """
@@ -123,7 +123,7 @@ def names_model(name: str) -> bool:
 
 
 def _may_be_model(name: str) -> bool:
-    """Return whether a name looks like a model's; a single given name doesn't count."""
+    """Return whether a name looks like a model's. A single given name doesn't count."""
     is_phrase = len(_TOKENS.findall(name)) > 1
     return (is_phrase and _is_marked(name)) or _SIZE.search(name.casefold()) is not None
 

@@ -47,7 +47,7 @@ ScaleSharing = Literal["shared", "own"]
 
 
 class AnswerSettings(Options):
-    """Meaning of a table's answers from the user or a recipe; the rest is inferred."""
+    """Meaning of a table's answers from the user or a recipe. The rest is inferred."""
 
     panel: ClassVar[str] = "Answers"
     scale: Scale | None = option(None, "Scale of the answers.")
@@ -374,7 +374,7 @@ class TableAnswers:
         return listed if len(listed) <= MAX_RESPONSE_SETS else []
 
     def read(self, text: str, elicitation: str = "") -> LabelReading:
-        """Read a cell; ``elicitation`` is the table's value for it."""
+        """Read a cell. ``elicitation`` is the table's value for it."""
         labels, is_list = self._labels(text)
         elicitation = elicitation or ("response_set" if is_list else "forced_choice")
         if elicitation not in ANSWER_KINDS:
@@ -400,7 +400,7 @@ class TableAnswers:
         return LabelReading(elicitation, "" if problem else _value(named, elicitation), problem)
 
     def read_verdict(self, text: str, elicitation: str = "") -> LabelReading:
-        """Read the cell of a judge; a label that isn't an option is kept, to be counted."""
+        """Read the cell of a judge. A label that isn't an option is kept, to be counted."""
         labels, is_list = self._labels(text)
         elicitation = elicitation or ("response_set" if is_list else "forced_choice")
         if elicitation not in ANSWER_KINDS:
@@ -409,7 +409,7 @@ class TableAnswers:
         return LabelReading(elicitation, _value(named, elicitation) if named else "")
 
     def key(self, label: str) -> str | None:
-        """Return the meaning of a label; None if it isn't an answer.
+        """Return the meaning of a label, or None if it isn't an answer.
 
         On a continuous scale, a number means itself; on an ordinal one, 0.50 means the option 0.5;
         on a text scale, any label means itself.
@@ -431,7 +431,7 @@ class TableAnswers:
         return number_text(number) if low <= number <= high else None
 
     def _labels(self, text: str) -> tuple[tuple[str, ...], bool]:
-        """Return the labels in a cell, and whether they form a list; a text is one label."""
+        """Return the labels in a cell, and whether they form a list. A text is one label."""
         if self.scale != "text":
             return labels_of(text)
         label = label_of(text)

@@ -103,7 +103,7 @@ class Column:
 
     @cached_property
     def labels(self) -> Mapping[str, int] | None:
-        """Number of occurrences of each label; None if there are too many, or too long ones."""
+        """Number of occurrences of each label, or None if there are too many, or too long ones."""
         labels: Counter[str] = Counter()
         for text, n in zip(self.values, self.counts[1:], strict=True):
             for label in labels_of(text)[0]:
@@ -486,7 +486,7 @@ def _is_divided(column: Column, parts: Mapping[str, int], separator: str) -> boo
 
 
 def _as_lists(column: Column, separator: str, whole: frozenset[str]) -> Column:
-    """Split the cells of a column; a label in ``whole`` can contain the separator."""
+    """Split the cells of a column. A label in ``whole`` can contain the separator."""
     texts = [
         json.dumps(_divided(text, separator, whole), ensure_ascii=False) if text else ""
         for text in column.texts
@@ -538,7 +538,7 @@ def _or_none(text: str, option: str, *, is_set: bool) -> str:
 
 
 def item_names(table: Table, columns: Sequence[str]) -> list[str]:
-    """Return the name of each row's item; "" if a cell is empty.
+    """Return the name of each row's item, or "" if a cell is empty.
 
     Without columns, rows are named by their lines, and several in a line also by number. A name
     that is too long or has line breaks becomes a short digest.
@@ -556,7 +556,7 @@ def item_names(table: Table, columns: Sequence[str]) -> list[str]:
 
 
 def _numbered(lines: Sequence[int]) -> list[str]:
-    """Name rows by their lines; the second row in a line is its ``.2``."""
+    """Name rows by their lines. The second row in a line is its ``.2``."""
     seen: Counter[int] = Counter()
     names = []
     for line in lines:

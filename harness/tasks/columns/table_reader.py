@@ -36,7 +36,7 @@ class TableItem(NamedTuple):
 
 
 class TableAnswer(NamedTuple):
-    """A rating or, if ``is_judge``, a verdict; ``name`` is that of the rater or judge.
+    """A rating or, if ``is_judge``, a verdict. ``name`` is that of the rater or judge.
 
     ``rated_at`` is its time, "" if the table has none.
     """
@@ -323,7 +323,7 @@ class TableReader:
             yield TableAnswer(*rated)
 
     def _problem(self, rater: str, key: tuple[str, str, str]) -> str:
-        """Return why a rating can't be used; "" if it can."""
+        """Return why a rating can't be used, or "" if it can."""
         if not rater or len(rater) > MAX_ID_CHARS:
             return "the rater's name is too long" if rater else "the rater is not named"
         is_repeated = key in self._seen.rated
