@@ -122,7 +122,7 @@ def completeness_of(
 
 
 def fails_too_often(n_failed: int, n_planned: int, min_answered: float | None = None) -> bool:
-    """Return whether the failed calls alone reduce answers below the minimum share of the plan."""
+    """Return whether failed calls reduce answers below the minimum share."""
     least = MIN_ANSWERED if min_answered is None else min_answered
     return n_failed > (1.0 - least) * n_planned
 

@@ -302,7 +302,7 @@ def footing_facts(footing: Footing, name: str) -> FootingFacts:
 
 
 def close_to_first(footing: Footing) -> frozenset[str]:
-    """Return the judges whose rank set includes rank 1, or all judges if there are no rank sets."""
+    """Return the judges whose rank set includes rank 1, or all judges without rank sets."""
     if footing.ranks is None:
         return frozenset(footing.judges)
     ranks = zip(footing.judges, footing.ranks.ranks, strict=True)

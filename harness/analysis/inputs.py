@@ -77,7 +77,7 @@ class JudgeFacts(Frozen):
 
 
 class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Counts of a validation's judges among all those tried on some of its items.
+    """Numbers of judges: those in a validation, and all those tried on some of its items.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ DEFAULTS = Settings()
 
 @dataclass(frozen=True, slots=True)
 class JudgeScores:
-    """Replies from a judge that gives numbers.
+    """Replies from a judge that returns numbers.
 
     Attributes
     ----------
@@ -258,7 +258,7 @@ class Source:
 
     @property
     def tried_judges(self) -> TriedJudges:
-        """Counts of these judges among all that were tried, from the ledger if there is one."""
+        """Numbers of these judges and of all tried judges, from the ledger if there is one."""
         n = max(1, len(self.judges))
         return self.tried or TriedJudges(n=n, n_now=n)
 

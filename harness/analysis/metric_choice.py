@@ -53,7 +53,7 @@ class Choosing:
 
 
 def section(p: Prepared, evidence: Evidence | None) -> Choosing | None:
-    """Return the regret of choosing by each metric, or None without ranked judges."""
+    """Return the regret of selecting by each metric, or None without ranked judges."""
     candidates = evidence.candidates if evidence else ()
     if evidence is None or not candidates:
         return None

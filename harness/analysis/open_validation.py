@@ -1,4 +1,4 @@
-"""Validation of judges whose answers are not chosen among options."""
+"""Validation of judges whose answers aren't options."""
 
 from __future__ import annotations
 

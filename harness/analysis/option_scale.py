@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OptionScale:
-    """Options in increasing order, if they are ordered.
+    """Options in increasing order, if the options are ordered.
 
     Attributes
     ----------

@@ -123,7 +123,7 @@ class ScoredJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """Judges that give numbers.
+    """Judges that return numbers.
 
     Attributes
     ----------

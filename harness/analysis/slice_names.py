@@ -55,7 +55,7 @@ def slice_names(slices: Slices | None) -> set[str]:
 
 
 def slice_estimate(slices: Slices | None, judge: str, name: SliceName) -> Estimate:
-    """Return a judge's measure in a slice, or NA if there is none."""
+    """Return a judge's measure in a slice, or NA if the judge has none."""
     of_judge = slices.of(judge) if slices else None
     estimates = (
         measure.value

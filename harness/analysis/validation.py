@@ -154,7 +154,7 @@ def _columns_of_F(p: Prepared) -> tuple[tuple[str, ...], ...]:  # noqa: N802 -- 
 
 
 def _fixed_raters_reason(p: Prepared) -> FixedRatersReason:
-    """Return the reason that intervals are only for these raters, or "" if they include raters."""
+    """Return why intervals are only for these raters, or "" if they account for other raters."""
     if p.task.rater_ids == "positional":
         return "positional_raters"
     panel = p.panel or rater_panel(p.task, p.source.items)

@@ -1,4 +1,4 @@
-"""Selection of a judge's verdicts that need no check by a person, at a bounded error."""
+"""Selection of a judge's verdicts that don't need a check by a person, with a bounded error."""
 
 from __future__ import annotations
 

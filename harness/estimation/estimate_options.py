@@ -1,4 +1,4 @@
-"""Options of `harness estimate`, besides those of a run."""
+"""Options of `harness estimate`, except those of a run."""
 
 from __future__ import annotations
 

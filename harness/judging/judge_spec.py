@@ -397,7 +397,7 @@ def control_judges(specs: Iterable[JudgeSpec]) -> frozenset[str]:
 
 
 def easier_strategies(spec: JudgeSpec, task: Task) -> tuple[str, ...]:
-    """Return alternative strategies for a judge whose replies are easier to parse.
+    """Return alternative strategies that make a judge's replies easier to parse.
 
     Log-probabilities cover the first token, which isn't the answer if a model reasons first.
     Anthropic doesn't report any.

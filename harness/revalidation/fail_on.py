@@ -62,7 +62,7 @@ def _is_verdict(condition: Condition) -> bool:
 
 
 def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> None:
-    """Reject a limit on a metric, or a test of a judge in use, that no round of a run will have."""
+    """Reject conditions on a metric, or on a judge in use, that no round of the run will have."""
     run = sitting.run
     if any(condition.word == DECISION for condition in conditions):
         in_use = judges_in_use(run)

@@ -96,7 +96,7 @@ def check_ratings(
 
 
 def _at(where: str, place: int | str) -> str:
-    """Name a line in a file, or another place."""
+    """Return the name of a line in a file, or of a different place."""
     return f"{where}: line {place}" if isinstance(place, int) else f"{where}: {place}"
 
 

@@ -107,7 +107,7 @@ def _effect(effect: Effect | None) -> str:
 
 
 def outcome_words(verdict: DecisionVerdict, equals: Sequence[str]) -> str:
-    """Return a verdict and its equal judges as a phrase."""
+    """Return a phrase for a verdict and the judges that are not significantly different."""
     return f"{verdict} {first_names(equals, ' or ')}" if equals else verdict
 
 
@@ -176,7 +176,7 @@ def _rater_row(fact: RaterFacts) -> Iterator[str]:
 
 
 def remark_of(fact: RaterFacts) -> str:
-    """Return what is flagged about a rater, or "" for nothing."""
+    """Return the findings about a rater in words, or "" if there are none."""
     return f"always {fact.always}" if fact.always else "lower" if is_low(fact) else ""
 
 

@@ -152,7 +152,7 @@ def suspected_errors(source: Source) -> Iterator[Finding]:
 
 
 def usual_answers(source: Source) -> Iterator[tuple[str, FloatArray]]:
-    """Yield each judge with its most common options, (n, K), or nan without an answer."""
+    """Yield each judge with its most common options, (n, K), nan if unanswered."""
     for facts in source.judges:
         rows = source.verdicts[facts.name]
         table = judge_table(source.task, source.items, facts.name, rows)

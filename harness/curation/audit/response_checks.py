@@ -35,7 +35,7 @@ NO_LETTERS = re.compile(r"[\W_]*|(\w)\1\1+")
 
 
 def set_findings(task: Task) -> Iterator[Finding]:
-    """Find choices outside the rater's own set, and raters whose sets are always alike."""
+    """Find choices outside the rater's own set, and raters whose sets are always the same."""
     yield from _choices_outside(task)
     if task.rater_ids == "real":
         n_options = len(task.options)
@@ -98,7 +98,7 @@ def _always(
     what: str,
     action: str,
 ) -> Iterator[Finding]:
-    """Find raters whose sets all match, if interchangeable raters' sets wouldn't."""
+    """Find raters whose sets are all of one kind, unlike interchangeable raters'."""
     rows = [
         r for r in task.ratings if r.elicitation == "response_set" and not isinstance(r.value, str)
     ]
@@ -229,6 +229,6 @@ def _one_letter_apart(first: str, second: str) -> bool:
 
 
 def _is_no_answer(name: str) -> bool:
-    """Return whether an answer has no letters, one key held down, or a keyboard row."""
+    """Return whether an answer is letterless, one repeated key or a keyboard row."""
     text = name.strip().casefold()
     return text in NO_ANSWERS or NO_LETTERS.fullmatch(text) is not None

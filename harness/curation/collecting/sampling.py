@@ -32,7 +32,7 @@ PARTS = ("calibration", "validation")
 
 @dataclass(frozen=True, slots=True)
 class ItemStratum:
-    """A stratum's items in the task, and the number of them in the sample."""
+    """A stratum: its items in the task, and the number of items drawn from it."""
 
     name: str
     n_items: int
@@ -155,7 +155,10 @@ def _percents(task: Task) -> list[int | str | None]:
 
 
 def _equal_sizes(available: Sequence[int], total: int, rng: np.random.Generator) -> list[int]:
-    """Share ``total`` among strata as equally as sizes allow. A draw decides on extra items."""
+    """Divide ``total`` among strata as equally as their sizes allow.
+
+    Extra items are drawn at random.
+    """
     sizes = [0] * len(available)
     while total:
         free = [i for i, n in enumerate(available) if sizes[i] < n]

@@ -71,13 +71,13 @@ def _parsed(cell: object) -> Any:  # noqa: ANN401 -- JSON
 
 
 def _object(cell: object) -> JsonObject:
-    """Return the object in a cell, or an empty one if there is none."""
+    """Return the object in a cell, or an empty object if there is none."""
     parsed = _parsed(cell)
     return parsed if isinstance(parsed, dict) else {}
 
 
 def _text(cell: object) -> str:
-    """Return an input or output as text: its messages or its only text, otherwise JSON."""
+    """Return an input or output as text: its messages or its only text, or else JSON."""
     value = _parsed(cell)
     while isinstance(value, dict) and (len(value) == 1 or "messages" in value):
         value = value["messages"] if "messages" in value else next(iter(value.values()))

@@ -109,7 +109,7 @@ def find_lone_rater(draft: RoleDraft) -> bool:
 
 
 def find_repeated(draft: RoleDraft) -> bool:
-    """Find a repeated item without named raters, so that each of its rows is a rater's.
+    """Find an item that repeats without named raters, so that each of its rows is from a rater.
 
     Only ratings, times and raters' remarks can tell the rows apart.
     """
@@ -396,7 +396,7 @@ def _without_twins(draft: RoleDraft, names: list[str]) -> list[str]:
 
 
 def _steady(draft: RoleDraft, keys: Sequence[str], names: list[str]) -> list[str]:
-    """Return the columns that are constant for a rater and item, or all if none is.
+    """Return the columns that are constant for a rater and item, or all columns if none is.
 
     A later correction differs too, so a column named after ratings stays.
     """
@@ -582,7 +582,7 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
 
 
 def _choice_and_set(draft: RoleDraft, names: Sequence[str]) -> bool:
-    """Draft a choice and a set if one of two columns joins the other's labels."""
+    """Draft a choice and a set if one of two columns contains lists of the other's labels."""
     for label, joined in (names, names[::-1]):
         labels = list(draft.facts.labels(joined))
         separator = separator_of([*labels, *draft.facts.labels(label)])

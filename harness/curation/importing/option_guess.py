@@ -280,7 +280,7 @@ def _carriers(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def keys_alone(names: Collection[str]) -> dict[str, str]:
-    """Return keys without their label, each with the label that contains it if there's only one.
+    """Return keys given without their label, with the label that contains each, if it is unique.
 
     Examples
     --------
@@ -303,7 +303,7 @@ def _key_notes(bare: Mapping[str, str]) -> list[str]:
 
 
 def _key_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:
-    """Ask about keys without their label that several labels contain."""
+    """Ask about keys that are given without their label and that several labels contain."""
     doubts = []
     for key, labels in _carriers(names).items():
         renames = [f"{key}={label}" for label in labels if "=" not in label]
@@ -672,7 +672,7 @@ def _absent(steps: Collection[int]) -> str:
 
 
 def _affirmative(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the label of two that says yes, or none if neither does."""
+    """Return the one of two labels that means yes, or "" if neither does."""
     if len(names) != N_BINARY:
         return ()
     if keyed := keyed_labels(names):

@@ -70,7 +70,7 @@ def find_crossed(draft: RoleDraft) -> bool:
 
 
 def _distinct(draft: RoleDraft, readings: Sequence[Roles]) -> list[Roles]:
-    """Remove readings whose items are an earlier reading's under a different name."""
+    """Remove readings whose items are those of an earlier reading under a different name."""
     found: dict[tuple[object, ...], Roles] = {}
     for roles in readings:
         item = roles["id"]

@@ -49,7 +49,7 @@ SAME = 0.5  # share of rows whose ratings recur in another row, needed to see de
 def added_up(
     table: Table, names: Sequence[str], totals: Collection[str] = ()
 ) -> tuple[tuple[str, ...], str] | None:
-    """Return neighbouring columns that add up to another one, the number of raters.
+    """Return neighbouring columns that add up to a different column, the number of raters.
 
     Scores by criterion also have a sum. A number of raters differs from it by being nearly the same
     in all rows. Counts differ from scores by including numbers other than 0 and 1.
@@ -204,7 +204,7 @@ def with_named_raters(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def _are_names(columns: Sequence[Column], n_rows: int) -> bool:
-    """Return whether columns name raters: none twice in a row, all in several rows."""
+    """Return whether columns name raters: none appears twice in a row, and all in several rows."""
     names = Counter(text for column in columns for text in column.by_row() if text)
     places = Counter(text for column in columns for text in column.values)
     return (

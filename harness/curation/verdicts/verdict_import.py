@@ -207,7 +207,7 @@ def _check_sources(sources: set[str], selection: Selection) -> None:
 
 
 class _Number(NamedTuple):
-    """A number that isn't an option ("" if not finite), its row, and its entry in the list."""
+    """A number that isn't an option ("" if not finite), with its row and its entry in the list."""
 
     text: str
     row: dict[str, object]
@@ -300,7 +300,7 @@ class _Matcher:
         self.rows.append(row)
 
     def take_scores(self) -> None:
-        """Write the numbers of judges that give scores, which first counted as invalid options."""
+        """Write scores, which were first counted as invalid options."""
         texts = {unit: number.text for unit, number in self._numbers.items()}
         found = score_judges(self._task, self._verdicts.values(), texts)
         written = ((judge, number) for (_, judge, _, _), number in self._numbers.items())

@@ -123,7 +123,7 @@ def connect(address: str | None, folder: Path) -> Any:  # noqa: ANN401 -- Ray is
 
 
 def _obey(connection: Connection, folder: Path, actors: list[Any]) -> None:
-    """Stop the actors at a message, and exit at the next one or with the parent process."""
+    """Stop the actors after a message. Exit after the next one, or when the parent process ends."""
     try:
         connection.recv()
         for actor in actors:

@@ -98,7 +98,7 @@ class SharedLocks:
             )
 
     def _claim(self, connection: Connection, requests: Sequence[str]) -> dict[str, Reply | None]:
-        """Insert locks, and then find our locks and their replies in a second statement.
+        """Insert locks, then find this process's locks and their replies with a second statement.
 
         Our rows without a reply are removed, so that new replies can be stored.
         """

@@ -232,7 +232,7 @@ class SharedStore:
         )
 
     def held_by_others(self) -> float:
-        """Return the USD held by other processes of this run. Any thread can call this."""
+        """Return the USD reserved by other processes of this run. Any thread can call this."""
         place = (self.lease.run, self.lease.id)
         [held_usd] = self.lease.exchange(lambda c: c.execute(HELD_IN_RUN, place).fetchone()) or [0]
         return float(held_usd)

@@ -211,7 +211,7 @@ def _raters(size: Size, settings: RepeatSettings) -> list[ExperimentRow]:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Contents of a figure, and the function that computes its rows from size and seed.
+    """Contents of a figure, and the function that computes its rows from a size and a seed.
 
     ``has_errors`` is True if rater error matters.
     """

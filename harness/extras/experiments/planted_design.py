@@ -29,7 +29,7 @@ AGREEMENT = 0.75  # of the best judge with a rater, if there is no task
 
 @dataclass(frozen=True)
 class DesignJudge:
-    """A judge of a design, and its number of replies per item."""
+    """A judge in a design, with its number of replies per item."""
 
     name: str
     planted: PlantedJudge
@@ -39,7 +39,7 @@ class DesignJudge:
 
 @dataclass(frozen=True)
 class Design:
-    """A design whose truth is known.
+    """A simulated design with a known truth.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def compared_source(folder: RunFolder, source: Source) -> Source:
-    """Return a source with only the confirmed judge and its part of alpha.
+    """Return a source that contains only the confirmed judge, with its part of alpha.
 
     The gain over the other judge is tested first. The other judge ran only for this test.
 
@@ -46,7 +46,7 @@ def compared_source(folder: RunFolder, source: Source) -> Source:
 
 
 class Pair(NamedTuple):
-    """Losses of two judges on their common items, and the cost of replies."""
+    """Two judges' losses on their common items, and the cost of their replies."""
 
     before: FloatArray
     after: FloatArray

@@ -1,4 +1,4 @@
-"""Outcome of a race from its run's log, and the part that can be validated."""
+"""Outcome of a race, from its run's log, and the part of the run that can be validated."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _is_complete(
 def _judges(
     pool: RacePool, standings: Sequence[Standing], replies: Mapping[str, Sequence[Verdict]]
 ) -> tuple[RacedJudge, ...]:
-    """Return each judge's items, and when it was dropped."""
+    """Return each judge's items, and when the judge was dropped."""
     left: dict[str, tuple[int, int]] = {}
     for before, after in pairwise(standings):
         n_calls = sum(n * pool.n_replies[name] for name, n in pool.n_items_for(before).items())

@@ -234,7 +234,7 @@ def _written(search: JudgeSearch, number: int, best: str, watch: Watch) -> tuple
 
 
 def _biased(search: JudgeSearch) -> list[str]:
-    """Return the last round's judges with biases that lower their loss."""
+    """Return the last round's judges, with biases that lower their loss."""
     folders = search.folders()
     return biased_names(folders[-1], folders[-1].load_task()) if folders else []
 

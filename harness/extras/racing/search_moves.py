@@ -40,7 +40,7 @@ def names_to_try(
     *,
     shows_examples: bool,
 ) -> list[str]:
-    """Return other ways of asking that apply to a judge, in the order to try them.
+    """Return the other ways of asking a judge, in the order to try them.
 
     Parameters
     ----------

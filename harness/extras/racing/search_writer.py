@@ -125,7 +125,7 @@ def _content(reply: str) -> object:
 
 
 def _problem(text: object) -> str:
-    """Return why a text cannot be part of a template, or "" if it can."""
+    """Return the reason why a text can't be part of a template, or "" if it can."""
     if not isinstance(text, str) or not text.strip():
         return "a text is missing"
     if len(text) > MAX_TEXT:

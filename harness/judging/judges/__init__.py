@@ -1,1 +1,1 @@
-"""Kinds of judges, their configuration and prices."""
+"""Kinds of judges, with their configuration and prices."""

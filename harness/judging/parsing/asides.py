@@ -1,4 +1,4 @@
-"""Words in a reply that aren't part of its answer: courtesies, and denials of other options.
+"""Words in a reply that aren't part of its answer, such as courtesies or denials of other options.
 
 "Sure thing! B", "B. Let me know if you need more.", "A, not B" and "A; no other option fits" each
 name one answer. The removed words never state an answer, so removing them can't change it.

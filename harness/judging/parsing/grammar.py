@@ -291,7 +291,7 @@ def parse(
 def _whole_readings(
     body: str, names: OptionNames, elicitation: AnswerKind
 ) -> tuple[set[OptionIndices], bool]:
-    """Return the readings of a reply that only has an answer, and whether it has a lead-in."""
+    """Return the readings of a reply with only an answer, and if it has a lead-in."""
     readings, has_lead = _readings(body, names)
     if not readings and (further := RUN_ON.search(body)):
         readings, has_lead = _readings(body[: further.start()].strip(), names)

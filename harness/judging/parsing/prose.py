@@ -294,7 +294,7 @@ StatementKind = Literal[
 
 
 class Statement(NamedTuple):
-    """An answer stated by part of a reply, or the reason why it doesn't count.
+    """An answer that part of a reply states, or the reason why it doesn't count.
 
     Attributes
     ----------
@@ -418,7 +418,7 @@ class _Reply:
         return Prose(last.reading, "", "" if last.kind == "line" else sentence)
 
     def _leave_out_merits(self) -> None:
-        """If a sentence says which option is better, drop mere praise of the others.
+        """Drop mere praise of other options if a sentence says which option is better.
 
         "A is more detailed, but off topic. Therefore, B is better" prefers B.
         """
@@ -617,7 +617,7 @@ class _Reply:
         return any(p.negation.search(head) for head in heads for p in languages()[:1])
 
     def _doubt(self, last: Statement) -> ReplyFault | Literal[""]:
-        """Return any further fault of an answer stated without a marker."""
+        """Return additional faults of an answer that is stated without a marker."""
         if any(
             not m.is_bare
             and m.answer not in last.reading
@@ -793,7 +793,7 @@ class _Reply:
         )
 
     def _openings(self, first: Sentence) -> Iterator[tuple[int, str, bool]]:
-        """Yield possible ends of an answer, the reasons after it, and if a sentence has both."""
+        """Yield possible ends of an answer, its reasons, and if a sentence has both."""
         joints = [*REASON_JOINT.finditer(self._bare, first.start, first.end)]
         for joint in reversed(joints):
             yield joint.start(), self._bare[joint.end() : first.end], True
@@ -1288,7 +1288,7 @@ def _lead_of(head: str, marker: re.Match[str], phrases: Phrases) -> str:
 
 
 def _seriousness(claim: Statement) -> int:
-    """Return a claim's rank among readings in several languages, where any doubt ranks first."""
+    """Return a claim's rank among readings in several languages. Any doubt ranks first."""
     return ("unreadable", "").index(claim.fault) if claim.fault in {"", "unreadable"} else 2
 
 

@@ -77,7 +77,7 @@ class CallBill:
 
     @property
     def is_kept(self) -> bool:
-        """Return whether the call cost no more than its token limit allows."""
+        """Return whether the call cost at most what its token limit allows."""
         return self.cost_usd <= self._most_usd + NOTHING_USD
 
 

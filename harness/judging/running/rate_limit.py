@@ -187,7 +187,7 @@ class Rate:
             self._note(now, "cut")
 
     def unanswered(self, now: float, ticket: int) -> bool:
-        """Count a call without a usable reply, and return whether to give up on the server.
+        """Count a call without a usable reply, and return whether to stop calling the server.
 
         Calls in flight when the last probe was planned count as one with it.
         """

@@ -193,12 +193,12 @@ class WorkUnit(Struct, gc=False):  # units can't be part of a cycle
 
     @property
     def has_begun(self) -> bool:
-        """Whether it has a reply and expects another."""
+        """Whether the unit has a reply and expects another one."""
         return self.first is not None or self.unread is not None
 
     @property
     def is_conversation(self) -> bool:
-        """Whether it needs several replies, each to a separate request."""
+        """Whether the unit needs several replies, each to a separate request."""
         return self.elicitation == "paired" or self.unread is not None
 
     @property

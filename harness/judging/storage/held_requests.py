@@ -26,7 +26,7 @@ FILE_NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
 class Holding(msgspec.Struct, frozen=True):
-    """Requests that one judge of a run holds until a time, in seconds since 1970."""
+    """Requests reserved for one judge of a run until a time, in seconds since 1970."""
 
     judge: str
     until_s: float
@@ -42,7 +42,7 @@ class RunHoldings(msgspec.Struct, frozen=True):
 
     @property
     def requests(self) -> frozenset[str]:
-        """All requests that the run holds."""
+        """All requests reserved for the run."""
         return frozenset().union(*(holding.requests for holding in self.holdings))
 
 
@@ -58,7 +58,7 @@ class _Snapshot(NamedTuple):
 
 
 class HeldRequests:
-    """Requests that runs hold in one cache.
+    """Requests that are reserved for runs, in one cache.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class HeldRequests:
         self._snapshots: dict[str, _Snapshot] = {}
 
     def hold(self, run: Path, holdings: Sequence[Holding], *, server: tuple[str, ...] = ()) -> None:
-        """Hold these requests for a run folder, replacing the ones it held before.
+        """Reserve these requests for a run folder, replacing its earlier reservations.
 
         ``server`` are the options for the location of the run's judges.
 
@@ -98,7 +98,7 @@ class HeldRequests:
             raise RunError(f"{self._folder}: cannot be written ({error.strerror}).") from None
 
     def find(self, requests: Sequence[str]) -> Mapping[str, str]:
-        """Return the requests that other runs hold, each with the command that gets its reply.
+        """Return the requests reserved for other runs, each with the command that gets its reply.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class HeldRequests:
         return snapshot.content
 
     def _current(self, content: RunHoldings, path: Path) -> RunHoldings:
-        """Drop requests whose replies nobody can get: from deleted runs, or held too long."""
+        """Drop requests of deleted runs, and requests that are too old."""
         if not Path(content.run).is_dir():
             with suppress(OSError):
                 path.unlink()

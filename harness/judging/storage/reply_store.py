@@ -67,7 +67,7 @@ class Store(Protocol):
         """Return the right to send requests that will not get a reply now."""
 
     def report_holder(self, request: str) -> None:
-        """Tell the user which process holds the right to send an awaited request."""
+        """Tell the user which process has claimed an awaited request."""
 
     def shared_progress(self) -> SharedProgress | None:
         """Return the progress of all of this run's processes, or None if it has only one."""

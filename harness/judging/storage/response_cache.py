@@ -238,7 +238,7 @@ class FileLocks:
 
     @contextmanager
     def held(self, name: str) -> Iterator[None]:
-        """Hold a hash, after waiting until no other process holds it."""
+        """Lock a hash, after waiting until no other process has locked it."""
         notice_s = time.monotonic() + NOTICE_AFTER_S
         while not self.claim(name):
             if time.monotonic() > notice_s:
@@ -364,7 +364,7 @@ class ResponseCache:
         return ""
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
-        """Claim requests that nobody else holds, and return replies stored in the meantime."""
+        """Claim free requests, and return replies stored in the meantime."""
         granted = {request for _, request in requests if self.locks.claim(request)}
         wanted = [key for key in requests if key[1] in granted]
         stored = self.get(wanted) if wanted else {}
@@ -384,7 +384,7 @@ class ResponseCache:
             self.locks.release(request)
 
     def report_holder(self, request: str) -> None:
-        """Name, once, the process that holds a request."""
+        """Report the process that has claimed a request, but only once."""
         self.locks.report_holder(request)
 
     def shared_progress(self) -> None:

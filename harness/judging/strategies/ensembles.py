@@ -122,7 +122,7 @@ def _place(kind: AnswerKind, half: int) -> str:
 
 
 def half_of(item: Item) -> int:
-    """Return the half (0 or 1) of an item, which its whole group shares."""
+    """Return an item's half, 0 or 1. All items of a group are in the same half."""
     return sha256(group_of(item).encode()).digest()[0] & 1
 
 

@@ -135,7 +135,7 @@ BY_DIRECTION: Mapping[ScoreDirection, NumericScore] = {
 
 
 def score_of(verdict: Verdict) -> float | None:
-    """Return the number of a verdict, or None if it has none."""
+    """Return the number in a verdict, or None if it has none."""
     if verdict.outcome != "answered" or not isinstance(verdict.value, str):
         return None
     return float(verdict.value)

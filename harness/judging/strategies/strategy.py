@@ -165,7 +165,7 @@ class Strategy:
 
     @property
     def label(self) -> str:
-        """Label that identifies a judge under this strategy, or empty for the plain question."""
+        """Label that identifies a judge with this strategy, or "" for the plain question."""
         return self.name
 
     def joined(self, other: Strategy) -> Strategy | None:

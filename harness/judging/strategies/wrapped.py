@@ -1,4 +1,4 @@
-"""Strategies that wrap a different one, and only change part of it."""
+"""Strategies that wrap a different strategy and change only part of it."""
 
 from __future__ import annotations
 

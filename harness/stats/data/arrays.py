@@ -53,7 +53,7 @@ def how_many(rows: BoolArray, times: IntArray | None = None) -> int:
 
 
 def median(values: Counts, times: IntArray | None = None) -> float | None:
-    """Return the median of (n,) numbers, each with its number of occurrences or one."""
+    """Return the median of (n,) numbers, each of which can have a number of occurrences."""
     if not len(values):
         return None
     if times is None:

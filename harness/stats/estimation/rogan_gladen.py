@@ -34,7 +34,7 @@ class CorrectedShare:
 
 
 def corrected_share(counts: TwoPhaseCounts) -> CorrectedShare:
-    """Return the true share that explains the share of items to which the judge says yes.
+    """Return the true share, given the share of items to which the judge says yes.
 
     Rogan and Gladen, Estimating prevalence from the results of a screening test (American Journal
     of Epidemiology 1978): (q + specificity - 1) / (sensitivity + specificity - 1), with q the share

@@ -145,7 +145,7 @@ class ShareSums:
         return self._over_strata(self.mean, ends, level, 1)
 
     def with_judge(self, level: float, n_judges: int) -> PopulationLimits:
-        """Return the share from labels and verdicts, simultaneously valid for ``n_judges``."""
+        """Return the share from labels and verdicts, adjusted for ``n_judges``."""
         ends = two_phase_interval(self.counts, self._critical(level, n_judges))
         return self._over_strata(self.likely, ends, level, n_judges)
 
@@ -186,7 +186,7 @@ def helps(alone: PopulationLimits, both: PopulationLimits, n_judges: int) -> Boo
 def reported(
     alone: PopulationLimits, both: PopulationLimits, by_judge: BoolArray
 ) -> tuple[PopulationLimits, BoolArray]:
-    """Return limits from labels with or without the judge, and whether they use the judge."""
+    """Return limits from labels, and whether they use the judge's verdicts."""
     pairs = zip(astuple(both), astuple(alone), strict=True)
     return PopulationLimits(*(np.where(by_judge, *pair) for pair in pairs)), by_judge
 

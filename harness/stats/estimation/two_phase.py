@@ -198,7 +198,7 @@ def _ends(
     statistic: Callable[[FloatArray], FloatArray],
     critical: float | FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Bisect between the estimate and either end of (0, 1) until the statistic is reached."""
+    """Bisect between the estimate and each end of (0, 1) until the statistic is reached."""
     ends = []
     for outermost in (END, 1.0 - END):
         inside = np.clip(estimate, END, 1.0 - END)

@@ -54,7 +54,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class EndorsementLimit:
-    """Limits on how often raters who choose an option accept other options along with it.
+    """Limits on how often raters who choose one option accept other options too.
 
     Attributes
     ----------

@@ -89,7 +89,7 @@ def _polynomials(chances: FloatArray, hidden: FloatArray, m: int) -> FloatArray:
 def least_majorant(
     moments: PolynomialMeans, *, weight: float, tau: float, caution: float
 ) -> Majorant:
-    """Return the polynomial whose mean is the smallest upper bound on w P(Omega >= tau).
+    """Return the polynomial whose mean is the smallest upper bound for w P(Omega >= tau).
 
     Parameters
     ----------

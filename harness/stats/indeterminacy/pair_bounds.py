@@ -356,7 +356,7 @@ def _both_means(totals: FloatArray) -> FloatArray:
 
 
 def _clipped(end: Estimate, wanted: _Wanted) -> Estimate:
-    """Return an end and its interval, limited to values that some decisions could attain."""
+    """Return an end of the bounds and its interval, limited to values that decisions can attain."""
     low, high = wanted.trivial
     if end.value is None:
         return end
@@ -376,7 +376,7 @@ def _settled(bound: Bound) -> Settled:
 
 
 def outer_end(end: Estimate, sign: int) -> float | None:
-    """Return the outermost value that an end can have, or None if that is NA.
+    """Return the most extreme value that an end of the bounds can have, or None if it is NA.
 
     An end that is the same in all resamples has no interval, because it is the limit for any
     decisions.

@@ -320,7 +320,7 @@ def _least_rare(count: float, level: float) -> float:
 
 
 def score_roots(value: float, reach: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Solve (value - x)^2 = reach^2 v(x) / v(value), with v = the distances multiplied."""
+    """Solve (value - x)^2 = reach^2 v(x) / v(value), v the product of distances to bounds."""
     low, high = bounds
     above, below = value - low, high - value
     if isfinite(above) and isfinite(below):

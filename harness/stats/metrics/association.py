@@ -1,4 +1,4 @@
-"""Association of two ordered scales, from the cells of their contingency table.
+"""Association of two ordered scales, from the cells of a contingency table.
 
 Pearson, Spearman (midranks) and Kendall's tau-b only need the number of times each pair of values
 occurs, so on finite scales they use sums over items like all other metrics. For vectors with too

@@ -1,1 +1,1 @@
-"""Races that run only judges that may still be best, until the answer is known."""
+"""Races, which only run judges that can still be the best, until the best one is known."""

@@ -65,7 +65,7 @@ class RaceDesign:
         return self.within == 0.0
 
     def after_batch(self, n_units: int) -> int:
-        """Return the number of units drawn once a further batch follows ``n_units``."""
+        """Return the number of units drawn after the next batch, which follows ``n_units``."""
         items = np.cumsum(self.draws.sizes)
         before = items[n_units - 1] if n_units else 0.0
         return min(int(np.searchsorted(items, before + self.batch)) + 1, len(items))
@@ -152,7 +152,7 @@ def advance(design: RaceDesign, standing: Standing, losses: FloatArray) -> Stand
 
 
 def _suspend(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
-    """Suspend judges with evidence that they are no better than the leader, or let them return."""
+    """Suspend judges if they are shown not to beat the leader, or let them return."""
     n_drawn = int(standing.n_asked.max())
     leader = _lowest(design, losses, ~standing.suspended, n_drawn)
     # Judge j needs as many units as show that it isn't better than this leader.
@@ -181,7 +181,7 @@ def _suspend(design: RaceDesign, standing: Standing, losses: FloatArray) -> Stan
 
 
 def _eliminate(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
-    """Eliminate judges with evidence that they are not the best one."""
+    """Eliminate judges if there's evidence that they aren't the best one."""
     n_drawn = int(standing.n_asked.max())
     led_by = _leader_of_units(design, standing, n_drawn)
     out = standing.suspended.copy()

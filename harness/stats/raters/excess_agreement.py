@@ -1,4 +1,4 @@
-"""Pairs of raters who agree with each other more than either does with anyone else."""
+"""Pairs of raters who agree with each other more than with anyone else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MIN_ITEMS = 30  # items that both raters of a pair rated, and that a third rated
 
 @dataclass(frozen=True, slots=True)
 class ExcessAgreement:
-    """A pair of raters who agree with each other more than either does with anyone else.
+    """A pair of raters who agree with each other more than with anyone else.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class ExcessAgreement:
 
 
 def excess_agreement(choices: RaterChoices, judge: IntArray | None = None) -> list[ExcessAgreement]:
-    """Find raters who agree with each other more than either does with anyone else.
+    """Find raters who agree with each other more than with anyone else.
 
     Parameters
     ----------

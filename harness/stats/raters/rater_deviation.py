@@ -1,4 +1,4 @@
-"""Tests for raters who agree less with other raters, or who vary less."""
+"""Tests for raters who agree less with other raters, or whose answers vary less."""
 
 from __future__ import annotations
 

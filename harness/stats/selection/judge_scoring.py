@@ -225,7 +225,10 @@ class Scoring:
         )
 
     def few_kinds(self, replies: Sequence[Replies], shared: BoolArray) -> Kinds | None:
-        """Group items with the same contributions to all values, or None if most differ."""
+        """Group items with the same contributions to all values.
+
+        Return None if most items differ.
+        """
         of_judges = [array for z in replies for array in (z.shares, z.n_samples)]
         tables = [self.counts, self.human_vectors, self.weights, shared.astype(float), *of_judges]
         columns = (np.nan_to_num(table, nan=-1.0) for table in tables)

@@ -74,7 +74,7 @@ MISSING: dict[RatingSide, tuple[ExclusionReason, ...]] = {  # for one outcome, s
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One table's rating vectors, and the items that have them, per form.
+    """A table's rating vectors by form, and the items that have them.
 
     Attributes
     ----------

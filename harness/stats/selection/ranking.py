@@ -93,7 +93,7 @@ class Ranking:
 
 
 def ranks_of(losses: FloatArray) -> list[int | None]:
-    """Rank (J,) losses: 1 plus the number of lower ones, or None for nan."""
+    """Rank (J,) losses: 1 plus the number of lower losses, or None for nan."""
     return [
         None if np.isnan(of_judge) else 1 + int((losses < of_judge - TOLERANCE).sum())
         for of_judge in losses.tolist()

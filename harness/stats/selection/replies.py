@@ -208,7 +208,7 @@ def counts_of(table: RatingTable, form: Form) -> Counts:
 
 
 def replies_of(table: RatingTable, form: Form) -> Replies:
-    """Return a judge's answers, as the (n, W) answers that a form uses."""
+    """Return a judge's answers in the form that a metric uses, (n, W)."""
     counts, is_exact = answers_to(table, ELICITATION_OF[form])
     if not is_exact:
         return Replies.of_counts(np.asarray(counts, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""English words in column names that suggest a role, and in labels, of ties and remarks, others."""
+"""English words in column names and labels that suggest a role, a tie or a remark."""
 
 from __future__ import annotations
 
