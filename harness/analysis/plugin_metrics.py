@@ -72,8 +72,8 @@ def _guarded(function: Callable[..., Any], name: str, field: str) -> Callable[..
                 return result
             problem = f"{result!r} is not in `harness.stats.reasons`, as 'undefined' is"
         raise PluginError(
-            f"plug-in {name!r}: `{field}` of the metric fails ({problem}). Correct it, or use a "
-            "different --metric. The run's replies are kept."
+            f"plug-in {name!r}: `{field}` of the metric fails ({problem}). Correct the plug-in, "
+            "or use a different --metric. The run's replies are kept."
         )
 
     return call

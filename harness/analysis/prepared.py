@@ -348,7 +348,7 @@ def _criteria(items: Sequence[Item], level: AggregationLevel) -> list[str]:
 def _whole(task: Task, items: Sequence[Item]) -> list[str]:
     """Return the group that each decision belongs to."""
     if not task.positive:
-        raise ValueError("level item needs positive options. Name them in task.yaml")
+        raise ValueError("level item needs positive options. List them in task.yaml")
     groups = [item.group or "" for item in items]
     if "" in groups:
         raise ValueError(

@@ -448,8 +448,8 @@ def judge_table(
                     _add_value(builder, at, kind.value, elicitations)
     except ValueError:
         raise VerdictError(
-            f"judge {name}, item {builder.items[at[0]]}: the verdict is not an option or response "
-            f"set of task {task.name}. Was it made for another task?"
+            f"judge {name}, item {builder.items[at[0]]}: the verdict is not an option or "
+            f"response set of task {task.name}. Check that the verdicts belong to this task."
         ) from None
     return builder.table(name)
 

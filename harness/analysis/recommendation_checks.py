@@ -395,8 +395,8 @@ ANNOTATOR_TEST = CheckOfUse(
     next_step=_annotator_step,
     why_open={
         "positional_raters": NAMELESS,
-        "too_few_raters": "it needs at least three raters",
-        "too_few_choices": "it needs single choices by at least three raters",
+        "too_few_raters": "the test needs at least three raters",
+        "too_few_choices": "the test needs single choices from at least three raters",
         "no_forced_choices": "the judge gave no single choices (get both with --elicitation "
         "forced_choice,response_set)",
         "too_few_groups": TOO_FEW_GROUPS,

@@ -67,7 +67,9 @@ class ConfirmedRun(MovedTask, ConfirmedJudge):
     """The run's judge to confirm."""
 
 
-@app.command("run", cls=PanelCommand, short_help="Run a judge of a run on them (the default).")
+@app.command(
+    "run", cls=PanelCommand, short_help="Run one of a run's judges on the held-out items (default)."
+)
 @takes
 def confirm_run(
     run: options.FinishedRun = None,

@@ -189,7 +189,8 @@ def _of_recipe(name: str) -> HubDataset:
     recipe = read_recipe(name)
     if recipe.datasets is None:
         raise TaskError(
-            f"recipe {name!r}: this data set isn't on the hub. Get it from {recipe.source}."
+            f"recipe {name!r}: this data set isn't on the hub. Get the data set from "
+            f"{recipe.source}."
         )
     return recipe.datasets
 

@@ -93,7 +93,7 @@ def import_(
     if (described := _description(sources)) is not None:
         leave_out(
             given | subject.model_fields_set - {"made"},
-            "the table is read as FILE.task.yaml next to it says",
+            "FILE.task.yaml next to the table already says how to read it",
         )
         _import_exported(sources[0], described, folder, as_json=printing.as_json)
         return
@@ -247,7 +247,7 @@ def _confirm(draft: _Draft) -> tuple[ImportPlan, ...]:
     echo(_describe(plans))
     while True:
         answer = typer.prompt(
-            "A change such as raters=a,b, y or Enter to write it, or q to quit",
+            "A change such as raters=a,b, y or Enter to write the task, or q to quit",
             default="",
             show_default=False,
         ).strip()
@@ -289,7 +289,7 @@ def _within_words(questions: Sequence[str]) -> str:
 
 
 def _cut_list(word: str) -> str:
-    """Return a word of a question. A long list is cut after its first name."""
+    """Return a word of a question. Long lists are cut after the first name."""
     first, comma, _ = word.partition(",")
     return f"{first},..." if comma and len(word) > MOST_LISTED else word
 

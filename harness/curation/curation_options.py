@@ -79,7 +79,10 @@ class DropOptions(FindingOptions):
     @model_validator(mode="after")
     def _of_a_finding(self) -> Self:
         if self.finding is None:
-            leave_out(self.model_fields_set & {"verdicts", "seed"}, "it goes with {finding}")
+            leave_out(
+                self.model_fields_set & {"verdicts", "seed"},
+                "this option works only with {finding}",
+            )
         return self
 
 
@@ -106,7 +109,7 @@ class NextOptions(Tau, Budget, FindingOptions):
     @model_validator(mode="after")
     def _of_a_finding_or_by_worth(self) -> Self:
         if self.finding is None:
-            leave_out(self.model_fields_set & {"verdicts"}, "it goes with {finding}")
+            leave_out(self.model_fields_set & {"verdicts"}, "this option works only with {finding}")
         else:
             by_worth = self.model_fields_set & {"quantity", "slice_of", "tau"}
             leave_out(by_worth, "{finding} already sets the items and their order")
@@ -155,7 +158,10 @@ class SampleOptions(NewTask):
     @model_validator(mode="after")
     def _by_disagreement(self) -> Self:
         if self.drawn_by != "disagreement":
-            leave_out(self.model_fields_set & {"levels"}, "it goes with {drawn_by} disagreement")
+            leave_out(
+                self.model_fields_set & {"levels"},
+                "this option works only with {drawn_by} disagreement",
+            )
         return self
 
 

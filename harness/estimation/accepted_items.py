@@ -119,7 +119,9 @@ def check_trusting(trusting: Trusting, answers: AnswerKind, *, votes: bool, weig
     """
     if trusting.max_error is None:
         if trusting.error_kind != "majority":
-            raise OptionError("error_kind", "it goes with {max_error}", "Add that option")
+            raise OptionError(
+                "error_kind", "this option works only with {max_error}", "Add that option"
+            )
         return False
     if answers != "forced_choice":
         problem = "this estimate uses response sets, and only single answers can be accepted"

@@ -225,7 +225,7 @@ def _sorted(pair: SystemPair) -> SystemPair:
 def _oriented(
     rated: Rated, pairs: Sequence[SystemPair], system: str, members: set[str], *, scale: float = 1.0
 ) -> Rated:
-    """Return some systems' comparisons, with the preference for one of the systems.
+    """Return the comparisons of some systems, with how often one system is preferred.
 
     With a scale of 2, the value is that preference minus the preference for the other one.
     """

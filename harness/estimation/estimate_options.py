@@ -78,7 +78,9 @@ class EstimateOptions(Options):
     @model_validator(mode="after")
     def _go_together(self) -> Self:
         if self.until_width is None and self.ratings_per_item is not None:
-            raise OptionError("ratings_per_item", "it goes with {until_width}", "Add that option")
+            raise OptionError(
+                "ratings_per_item", "this option works only with {until_width}", "Add that option"
+            )
         if self.paired_beta and self.beta_range is not None:
             raise OptionError("paired_beta", "beta is estimated or given", "Leave out {beta_range}")
         if self.strata is not None:

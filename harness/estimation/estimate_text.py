@@ -341,7 +341,7 @@ def _profile(mean: PopulationMean, result: Estimation) -> str:
 def _worth(judge: str, mean: PopulationMean) -> str:
     assert mean.worth is not None, "checked by the caller"
     if mean.method == "labels_alone":
-        return f"{judge} doesn't narrow the interval, so this is the one from the ratings only."
+        return f"{judge} doesn't narrow the interval, so this interval is from the ratings only."
     n = round(mean.n_labelled * mean.worth)
     if mean.worth < LEAST_WORTH:
         return f"{judge}'s answers add nothing to the ratings."
@@ -376,5 +376,5 @@ def _warning(result: Estimation) -> Iterator[str]:
     how = " and ".join(DIFFERENCES[name] for name in result.likeness.differs)
     yield (
         f"The unlabelled items don't look like the rated ones: {how.format(judge=result.judge)}. "
-        "The interval might not apply to them. Rate a random part of them."
+        "The interval might not apply to the unlabelled items. Rate a random part of them."
     )

@@ -100,7 +100,7 @@ class Strata:
                 raise OptionError(
                     "strata",
                     f"{n:,} unlabelled items have {self.field} {name!r}, but only {n_rated} rated",
-                    f"Rate at least {MIN_RATED} of them, or remove them from the items",
+                    f"Rate at least {MIN_RATED} of these items, or remove them from the file",
                 )
         by_name = {name: rated.rows(names == name) for name in self.n_unlabelled}
         counted = {name: len(own.items) for name, own in by_name.items()}

@@ -130,7 +130,7 @@ def count_blank(path: ItemTables, task: Task, limit: int | None = None) -> int:
         n_items += 1
         n_blank += not task.has_text(item)
     if n_blank == n_items:
-        raise TaskError(f"{path}: no item has a text to judge. Add items that have one.")
+        raise TaskError(f"{path}: no item has a text to judge. Add items with a text.")
     return n_blank
 
 
@@ -157,7 +157,7 @@ def _checked(path: ItemTables, task: Task, limit: int | None) -> Iterator[Item]:
     if texts:
         raise TaskError(
             f"{path}: no item has the field {min(texts)!r}. Judges see that field of task "
-            f"{task.name}, so add it."
+            f"{task.name}, so add the field."
         )
 
 

@@ -103,7 +103,7 @@ class ChecksummedLog:
     Raises
     ------
     BlockingIOError
-        If another process has it open.
+        If another process has the file open.
     OSError
         If it cannot be opened, read or written.
     """
@@ -184,7 +184,7 @@ class ChecksummedLog:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise BlockingIOError(EAGAIN, "another process has it open") from None
+            raise BlockingIOError(EAGAIN, "another process has the file open") from None
 
     def _cut_torn_line(self) -> int:
         """Cut off an incomplete last line, and return the size of the file."""

@@ -115,8 +115,8 @@ class Choices(Confidence, RankedBy):
     )
     worth: float | None = option(
         None,
-        "Smallest difference that matters, as a share of the metric's range. Default: "
-        "0.05. Metrics without an upper bound don't have one.",
+        "Smallest difference that matters, as a share of the metric's range. Default: 0.05. Not "
+        "for metrics without an upper bound.",
         gt=0,
         le=1,
         rare=True,
@@ -589,7 +589,7 @@ class FailUnless(Options):
 
     panel: ClassVar[str] = "Output"
     fail_unless: Literal["use", "use_if_independent", "best_not_proven"] | None = option(
-        None, "Exit with code 1 unless the recommendation is this one or a stronger one."
+        None, "Exit with code 1 unless the recommendation is at least this strong."
     )
 
 

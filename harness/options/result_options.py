@@ -79,5 +79,5 @@ class RaterNames(Options):
 
     panel: ClassVar[str] = "Output"
     show_raters: bool = option(
-        False, "Show the raters' names. Without it, raters are called r1, r2, ..."
+        False, "Show the raters' names. By default, raters are called r1, r2, ..."
     )

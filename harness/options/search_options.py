@@ -22,8 +22,8 @@ class Searching(Options):
     candidates: int = option(4, "Maximum number of other ways of asking per round.", ge=1, le=20)
     writer: str | None = option(
         None,
-        "A model that writes other instructions and descriptions of the options, from the second "
-        "round on: an alias or a litellm model. It is shown development items.",
+        "A model that writes other instructions and descriptions of the options, from the "
+        "second round on: an alias or a litellm model. The writer sees development items.",
     )
 
 

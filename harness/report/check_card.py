@@ -88,7 +88,7 @@ def facts(check: JudgeCheck) -> Iterator[str]:
     for refused in check.refused_parameters:
         yield f"Parameters: {refused}."
     if not check.refused_parameters:
-        yield "Parameters: the server accepted every one that was sent."
+        yield "Parameters: the server accepted all that were sent."
     yield _cost(check)
     if check.stopped:
         yield f"The check ended early: {explain(check.stopped)}. Run the check again to continue."

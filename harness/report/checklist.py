@@ -106,8 +106,8 @@ def _cells(confusion: Confusion) -> str:
     most = ", ".join(f"{human} as {judge} {about(n)}" for human, judge, n in apart[:MOST])
     items = counted([confusion.n_items])
     return (
-        f"{about(alike)} of {items} as the raters, most often confused {most}, "
-        'and the whole matrix under "Where is it wrong?"'
+        f"{about(alike)} of {items} as the raters, most often confused {most}. The whole matrix "
+        'is under "Where is it wrong?"'
     )
 
 

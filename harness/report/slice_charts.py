@@ -70,7 +70,7 @@ class SlicedView:
 
 
 def sliced_judges(v: Validation) -> list[SlicedView]:
-    """Return the views of ranked judges that have agreement by slice, best judge first."""
+    """Return the slice views of ranked judges, best judge first."""
     views = []
     for judge in v.ranked_judges:
         of_judge = v.slices.of(judge.name) if v.slices else None

@@ -177,7 +177,7 @@ class LookOptions(Looking, Rebasing, Excluding):
                 "accepting a round only requests missing replies",
             )
         else:
-            leave_out(given & {"yes"}, "it goes with {accept}")
+            leave_out(given & {"yes"}, "this option works only with {accept}")
         return self
 
     def look_command(self, run: RunFolder, *, with_limit: bool) -> str:

@@ -218,7 +218,7 @@ def occasion_verdicts(
 
 
 def with_ensembles(specs: Iterable[JudgeSpec], reasons: Mapping[str, str]) -> dict[str, str]:
-    """Add the ensembles with a member that has no verdicts, with that member's reason."""
+    """Add ensembles that lack a member's verdicts, with the reason for that member."""
     return dict(reasons) | {
         spec.name: f"its member {member}: {reasons[member]}"
         for spec in specs

@@ -106,7 +106,7 @@ def is_set(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:
 
 
 def _in_order(names: Sequence[T], codes: array[int]) -> tuple[tuple[T, ...], NDArray[np.int32]]:
-    """Like `_coded`, for values that have codes, in any order and perhaps with unused ones."""
+    """Work like `_coded`, for values with codes in any order, some of which can be unused."""
     code = np.frombuffer(codes, dtype=np.int32) if codes else np.empty(0, dtype=np.int32)
     used, place = by_occurrence(code, len(names))
     if np.array_equal(used, np.arange(len(names))):

@@ -193,7 +193,7 @@ def test_damaged_cache_is_found_and_left_alone(tmp_path, damage):
     file.write_bytes(data)
     [finding] = findings_of(doctor.examine(place=Place(cache=tmp_path / "cache")), "cache")
     assert (finding.state, "damaged" in finding.message) == ("unusable", True)
-    assert "moves it aside" in finding.advice
+    assert "moves the damaged cache aside" in finding.advice
     assert file.read_bytes() == data
 
 

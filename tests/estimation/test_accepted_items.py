@@ -77,7 +77,7 @@ def test_no_verdict_of_a_bad_judge_can_stand(run):
 def test_an_error_without_a_bound_is_refused(run):
     done = invoke(*words("lexicon", "--error", "rater"))
     assert done.exit_code == 2
-    assert "goes with --max-error" in " ".join(done.output.split())
+    assert "works only with --max-error" in " ".join(done.output.split())
     with pytest.raises(HarnessError, match="this needs a bound on the error"):
         harness.trust(judge="lexicon", out="runs")
     assert invoke("trust", "--judge", "lexicon", "--out", "runs").exit_code == 2

@@ -78,7 +78,7 @@ def test_label_of_an_item_is_fixed_once_it_counts(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--ratings-per-item", "2"), "it goes with --until-width"),
+        (("--ratings-per-item", "2"), "this option works only with --until-width"),
         (("--until-width", "0.1", "--beta-range", "0.1,0.3"), "there's no sequence for a share"),
         (("--until-width", "0.1", "--paired-beta"), "there's no sequence for a share"),
         (("--until-width", "0.1", "--ratings-per-item", "4"), "no item has 4 ratings"),
@@ -116,7 +116,9 @@ def test_python_returns_what_the_command_prints(run):
     assert found.mean.estimate.high == shown["mean"]["estimate"]["high"]
     assert found.mean.level == 0.9
     assert harness.estimate(run, limit=30, **options).n_unlabelled == 30
-    with pytest.raises(HarnessError, match=r"ratings_per_item.*it goes with until_width"):
+    with pytest.raises(
+        HarnessError, match=r"ratings_per_item.*this option works only with until_width"
+    ):
         harness.estimate(run, ratings_per_item=2, **options)
     with pytest.raises(HarnessError, match="Did you mean until_width"):
         harness.estimate(run, until_widht=0.2, **options)

@@ -242,8 +242,10 @@ def pair_findings(rated: RatedChoices, judges: Iterable[tuple[str, IntArray]]) -
         yield Finding(
             kind="excess_agreement_with_judge",
             what=_pairs_in_words(like),
-            why="The rater might have used such a model, or the judge might be based on these "
-            "ratings. Agreement gained that way doesn't carry over to other raters.",
+            why=(
+                "The rater might have used the same model, or the judge might be based on these "
+                "ratings. Such agreement doesn't carry over to other raters."
+            ),
             action="Ask how the rater worked and the judge was made, or add another rater.",
             n=len(like),
             raters=tuple(dict.fromkeys(rater for rater, _, _ in like)),

@@ -182,7 +182,7 @@ def label_findings(task: Task) -> Iterator[Finding]:
                 "two is rare: "
             )
             + "; ".join(f"{first} and {second}" for first, second in slips),
-            why="One could be a typo of the other, which makes raters appear to disagree.",
+            why="One label could be a typo of the other, which makes raters appear to disagree.",
             action="Read ratings with the rare label. If it's a typo, rename it to the other.",
             n=len(labels),
             options=labels,

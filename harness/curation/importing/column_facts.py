@@ -134,7 +134,7 @@ class Facts:
         return name not in self.opaque and contains_word(name, words)
 
     def all_values(self, name: str, test: Callable[[str], object]) -> bool:
-        """Return whether a column has values and all that are looked at pass a test."""
+        """Return whether a column has values and all inspected values pass a test."""
         values = self[name].values[:LOOKED_AT]
         return bool(values) and all(map(test, values))
 

@@ -188,7 +188,10 @@ def _which_votes(draft: RoleDraft, columns: Sequence[str]) -> bool:
     _vote_doubts(draft, whole[:1])
     if len(whole) > 1:
         draft.ask(
-            f"can't tell which of {names_of(whole)} contains the ratings. Pass --votes for it",
+            (
+                f"can't tell which of {names_of(whole)} contains the ratings. Pass that column "
+                "as --votes"
+            ),
             *({"votes": (name,)} for name in whole[1:]),
             about="votes",
         )

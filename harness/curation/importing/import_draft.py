@@ -52,7 +52,7 @@ MEANINGS = {  # conditions for one, or several, columns in a role or labels in a
     "rename": ("{} is meant", "{} are meant"),
     "scale": ("the scale is {}", ""),
     "options": ("{} is the option", "{} are the options"),
-    "separator": ("{} divides the options of a set", ""),
+    "separator": ("{} separates the options of a set", ""),
     "decimal": ("the decimal sign is a {}", ""),
 }
 LISTS = {

@@ -123,7 +123,7 @@ class MadeTask(Options):
 
 
 class WritingOptions(DryRun, Unasked):
-    """Whether and under which limits a task is written."""
+    """Options for writing a task, and limits on rejected rows."""
 
     panel: ClassVar[str] = "Output"
     dry_run: bool = option(False, "Show how the table would be read, without writing anything.")

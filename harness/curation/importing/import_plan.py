@@ -320,7 +320,7 @@ def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table
     }
     for fault, is_one in faults.items():
         if is_one:
-            raise TaskError(f"{table.path}: {fault}. Leave it out.")
+            raise TaskError(f"{table.path}: {fault}. Leave out this option.")
 
 
 def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:

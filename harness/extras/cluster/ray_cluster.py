@@ -85,8 +85,8 @@ def _check_private(address: str) -> None:
     if public and os.environ.get(FORCE) != "1":
         raise RunError(
             f"--executor: {public[0]} is a public address, and anyone who can reach a Ray "
-            f"cluster can run programs on it. Use a private one, or set {FORCE}=1 if its network "
-            "is closed."
+            f"cluster can run programs on it. Use a private address, or set {FORCE}=1 if its "
+            "network is closed."
         )
 
 

@@ -92,9 +92,9 @@ class SharedLocks:
             worker, run, host, process, since = row
             self._reported.add(worker)
             self._say(
-                f"waiting for requests that {run} has begun (process {process} on {host}, "
-                f"running since {since:%Y-%m-%d %H:%M:%S}); this process sends them when that "
-                "process ends"
+                f"waiting for requests that {run} has started (process {process} on {host}, "
+                f"running since {since:%Y-%m-%d %H:%M:%S}). If that process ends early, this one "
+                "sends them"
             )
 
     def _claim(self, connection: Connection, requests: Sequence[str]) -> dict[str, Reply | None]:

@@ -99,4 +99,4 @@ class TestedVerdicts(VerdictFile):
                     "run", "a run already includes its task and verdicts", "Leave out TASK"
                 )
         elif self.verdicts is not None and task is None:
-            raise OptionError("verdicts", "they must be about a task", "Pass the TASK")
+            raise OptionError("verdicts", "the verdicts must be about a task", "Pass the TASK")

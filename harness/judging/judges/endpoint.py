@@ -224,7 +224,10 @@ class EndpointJudge(HttpJudge):
         }
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests that differ only in the sample as one; the replies may be fewer."""
+        """Send requests that differ only in the sample as one.
+
+        The server can return fewer replies.
+        """
         key = self._current_key()
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         n = f'"n":{len(requests)},' if len(requests) > 1 else ""

@@ -144,7 +144,10 @@ class HostedJudge(HttpJudge):
             self._is_prepared = True
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests that differ only in the sample as one; the replies may be fewer."""
+        """Send requests that differ only in the sample as one.
+
+        The server can return fewer replies.
+        """
         key = current_key(self.spec.name, self.spec.key_env)
         exchange = Exchange(key, requests[0], len(requests))
         _EXCHANGE.set(exchange)

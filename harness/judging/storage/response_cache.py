@@ -67,7 +67,10 @@ NOTICE_AFTER_S = 5.0  # time of waiting for a lock before this is reported
 IS_MACOS = sys.platform == "darwin"
 FLOCK = "qqihh" if IS_MACOS else "hhqqi"  # type, whence, start, length, process
 ADVICE = "Choose a different one with --cache DIR, or use --no-store"
-WHEN_DAMAGED = "The next run moves it aside. Finished runs have their replies in their folders"
+WHEN_DAMAGED = (
+    "The next run moves the damaged cache aside. The replies of finished runs are also in the "
+    "runs' folders"
+)
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(list[Reply]).decode
 _ROWS = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -392,8 +395,8 @@ class ResponseCache:
 
     def _say_holder(self, process: int) -> None:
         self._say(
-            f"waiting for requests that process {process} has begun. If that process is stopped, "
-            f"continue it (fg) or end it (kill {process})"
+            f"waiting for requests that process {process} has started. If that process is "
+            f"stopped, continue it (fg) or end it (kill {process})"
         )
 
     def replies(self) -> Iterator[Reply]:

@@ -155,8 +155,8 @@ def direction_note(judge: str, fit: CrossFit) -> str:
             f"of the {n} folds of the items"
         )
     return (
-        f"{judge}: {'higher' if higher else 'lower'} scores are better, as estimated on "
-        "different items than those it is validated on"
+        f"{judge}: {'higher' if higher else 'lower'} scores are better, as estimated on items "
+        "that aren't used for validation"
     )
 
 

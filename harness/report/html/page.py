@@ -234,7 +234,7 @@ def _table_axis(v: Validation) -> list[Mark]:
 
 
 def _bounds(v: Validation) -> dict[str, object]:
-    """Return judge, goal and bound, free per item and for one beta, or the reason if all are NA."""
+    """Return each judge's bounds for each goal, or the reason if all of them are NA."""
     kinds = (v.sensitivity.bounds, v.sensitivity.common_bounds) if v.sensitivity else ()
     rows = [
         (judge, GOAL_WORDS.get(goal, goal), bound)

@@ -605,7 +605,7 @@ def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArra
 
 
 def _directions(support: BoolArray) -> FloatArray:
-    """Return orthonormal (P, K, V) moves of F that keep columns summing to 1 and the support."""
+    """Return orthonormal (P, K, V) directions in which F keeps its column sums and support."""
     moves = []
     for v in range(support.shape[1]):
         inside = np.flatnonzero(support[:, v])

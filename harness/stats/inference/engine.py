@@ -97,7 +97,7 @@ class Engine:
         return replace(self, resamples=self.resamples.kept())
 
     def of_kinds(self, *tables: Counts) -> tuple[IntArray, Engine]:
-        """Keep one item per kind that (n, ...) tables distinguish, if items are resampled.
+        """Keep one item of each kind that the tables distinguish, if items are resampled.
 
         Returns
         -------

@@ -65,7 +65,7 @@ def draw_order(ranges: FloatArray, rng: np.random.Generator) -> NDArray[np.int64
 def log_growth(
     leader: FloatArray, challenger: FloatArray, draws: Draws, *, within: float, lean: float = 0.0
 ) -> FloatArray:
-    """Return the log of the factor by which bets against a hypothesis grow on each unit.
+    """Return the log of the factor by which bets against a hypothesis grow with each unit.
 
     The hypothesis is that over the whole pool, the leader's mean loss is at least ``within`` above
     the challenger's. Under it, the product of the factors is a nonnegative supermartingale that

@@ -348,7 +348,7 @@ def ballots(counts: dict[str, float], total: str | int | None) -> list[str] | st
 
 
 def option_names(columns: Sequence[str]) -> dict[str, str]:
-    """Return the option for each column of counts: its name without the mark.
+    """Return the option for each column of counts: the column's name without its mark.
 
     Examples
     --------

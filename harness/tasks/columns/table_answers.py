@@ -115,7 +115,9 @@ class AnswerSettings(Options):
     @model_validator(mode="after")
     def _go_together(self) -> Self:
         if self.bounds is not None and self.scale != "continuous":
-            raise OptionError("bounds", "it goes with {scale} continuous", "Add that option")
+            raise OptionError(
+                "bounds", "this option works only with {scale} continuous", "Add that option"
+            )
         return self
 
     @model_validator(mode="after")

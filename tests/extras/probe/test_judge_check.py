@@ -91,7 +91,7 @@ def test_the_card_is_text_and_a_page(place):
     text = " ".join(done.stdout.split())
     assert "lexicon on 3 items of toxicity: its answer flips for no reason in" in text
     assert "Readable answers: 69 of 69 replies (100.0%)." in text
-    assert "Parameters: the server accepted every one that was sent." in text
+    assert "Parameters: the server accepted all that were sent." in text
     page = (place / "card.html").read_text()
     assert "its answer flips for no reason in" in page
     assert "instructions in the text" in page

@@ -60,7 +60,7 @@ def test_stopped_process_that_holds_a_request_is_named(tmp_path, monkeypatch):
     store.close()
     assert (end, len(log.final)) == ("", len(task.items))
     [line] = observer.lines
-    assert line.startswith(f"waiting for requests that process {process.pid} has begun")
+    assert line.startswith(f"waiting for requests that process {process.pid} has started")
     assert f"(kill {process.pid})" in line
 
 
@@ -77,4 +77,4 @@ def test_stopped_process_that_opens_the_cache_is_named(tmp_path, monkeypatch):
 
         ResponseCache(tmp_path / "cache", say).close()
     [line] = lines
-    assert f"process {process.pid} has begun" in line
+    assert f"process {process.pid} has started" in line
