@@ -118,7 +118,7 @@ LOST = [OUTCOMES.index("abstained"), OUTCOMES.index("invalid")]
 
 
 def _sections(p: Prepared) -> Sections:
-    """Compute a validation's sections other than its metrics; None for those without data."""
+    """Compute a validation's sections other than its metrics, or None for those without data."""
     lost = [table for table in p.judges if table.outcomes[:, :, LOST].any()]
     fields = sliced_fields(p.task, p.source.items)
     is_tested = p.footing is not None and p.task.rater_ids != "positional"

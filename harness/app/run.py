@@ -240,7 +240,7 @@ def execute(
     place: Place = HERE,
     stop: StopRequests | None = None,
 ) -> RunResult:
-    """Send all open requests, then validate the verdicts and write results; see `run_plan`."""
+    """Send all open requests, then validate the verdicts and write results. See `run_plan`."""
     session = _Session(plan, folder, observer, place, stop)
     asked = session.ask()
     budget = asked.budget
@@ -261,7 +261,7 @@ def execute(
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """A plan, the folder of its run, and where and how its requests are sent; see `run_plan`."""
+    """A plan, the folder of its run, and where and how its requests are sent. See `run_plan`."""
 
     plan: Plan
     folder: RunFolder

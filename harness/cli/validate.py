@@ -74,7 +74,7 @@ def validate(
 
 
 def _report_command(subject: ValidateSubject) -> str:
-    """Return a line with the command that writes the page of a verdict file; "" without one."""
+    """Return a line with the command that writes the page of a verdict file, or "" without one."""
     if subject.task is None or subject.verdicts is None:
         return ""
     words = ["harness", "report", "--task", subject.task, "--verdicts", str(subject.verdicts)]

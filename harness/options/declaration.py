@@ -148,7 +148,7 @@ class Bounds(TypedDict, total=False):
 
 
 class Naming(Bounds, total=False):
-    """Bounds of an option's value, and how it is named and shown; see `option`."""
+    """Bounds of an option's value, and how it is named and shown. See `option`."""
 
     flag: str
     metavar: str | None

@@ -637,7 +637,7 @@ def judges_among_raters(draft: RoleDraft) -> None:
 
 
 def _machines(draft: RoleDraft) -> list[str] | None:
-    """Return the raters that a column of people and machines calls machines; None without one.
+    """Return the raters that a column of people and machines calls machines, or None without one.
 
     It asks about raters who used a program's interface, because people can use it too.
     """

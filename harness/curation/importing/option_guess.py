@@ -372,7 +372,7 @@ def _options(
 
 
 def _remark_questions(remarks: Sequence[str], names: Sequence[str], *, often: bool) -> list[Doubt]:
-    """Ask about labels that can be remarks; one that raters use often can be an option."""
+    """Ask about labels that can be remarks. One that raters use often can be an option."""
     if not remarks:
         return []
     listed = quote(",".join(remarks))

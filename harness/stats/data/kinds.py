@@ -82,7 +82,7 @@ class Kinds:
         return np.bincount(self.of_item, minlength=len(self.first))
 
     def rows(self, of_kinds: FloatArray) -> Summands:
-        """Return each item's row, (n, d), from the rows of the kinds, (R, d); see `in_blocks`."""
+        """Return each item's row, (n, d), from the rows of the kinds, (R, d). See `in_blocks`."""
         return in_blocks(of_kinds.__getitem__, self.of_item)
 
     def __repr__(self) -> str:
