@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from harness.analysis.recommendation_checks import BEATS_BASELINES
 from harness.report.formatting import (
+    SEE_BELOW,
     basis,
     counted,
     estimate,
@@ -345,9 +346,12 @@ def ranking_table(
 ) -> RankingTable:
     """Return the ranking for a view, without columns that have no information.
 
-    Unless all baselines are requested, it only has the one that the first judge must beat.
+    Unless all baselines are requested, it only has the one that the first judge must beat, and no
+    human rater whose value is in a sentence that only the full text has.
     """
     rows = [row for row in ranking_rows(v) if _is_drawn(row, view)]
+    if not with_all_baselines:
+        rows = [row for row in rows if row.value != SEE_BELOW]
     if not with_all_baselines and (strongest := _strongest_baseline(v)):
         weaker = {*BASELINE_NAMES.values()} - {strongest}
         rows = [row for row in rows if row.judge is not None or row.name not in weaker]

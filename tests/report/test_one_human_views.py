@@ -42,6 +42,7 @@ def test_a_human_at_one_reply_was_worse_than_guessing_at_ten():
     text = render(validation, details=True)
     [row] = [line for line in text.splitlines() if line.strip().startswith("human rater")]
     assert row.split() == ["human", "rater", "see", "below"]
+    assert "human rater  " not in render(validation)  # nothing below it told more
     html = page(validation)
     assert "see below" in html
     assert "Band: a human rater" not in html
