@@ -514,7 +514,7 @@ def on_sampling(items: Sequence[Item], *, is_weighted: bool) -> str:
 
 
 def _probabilities(items: Sequence[Item]) -> FloatArray | None:
-    if not any(INCLUSION_PROBABILITY in item.fields for item in items):
+    if not any(INCLUSION_PROBABILITY in item.field_names for item in items):
         return None
     return np.array([_probability(item, item.fields.get(INCLUSION_PROBABILITY)) for item in items])
 

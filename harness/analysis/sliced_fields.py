@@ -88,7 +88,7 @@ def field_names(task: Task, items: Iterable[Item]) -> tuple[str, ...]:
     """Return the fields that describe items, which are not texts, answers or probabilities."""
     shown = {*task.text, task.image, task.reasons, INCLUSION_PROBABILITY, SOURCE_ITEM}
     gold = task.alt_test.gold if task.alt_test else None
-    names = dict.fromkeys(name for item in items for name in item.fields)
+    names = dict.fromkeys(name for item in items for name in item.field_names)
     return tuple(name for name in names if name not in shown and name != gold)
 
 

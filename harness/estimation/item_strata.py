@@ -41,7 +41,7 @@ class Rated:
     @property
     def is_drawn(self) -> bool:
         """Whether the items were drawn with known probabilities."""
-        return any(INCLUSION_PROBABILITY in item.fields for item in self.items)
+        return any(INCLUSION_PROBABILITY in item.field_names for item in self.items)
 
     def rows(self, which: BoolArray) -> Rated:
         """Return the items and labels at some rows."""

@@ -504,7 +504,7 @@ def rated_items(source: Source, judge: str, quantity: Quantity) -> Rated:
         weights = sampling_weights(items)
     except ValueError as error:
         raise TaskError(f"task {source.task.name}: {error}") from None
-    if weights is None and any(INCLUSION_PROBABILITY in item.fields for item in items):
+    if weights is None and any(INCLUSION_PROBABILITY in item.field_names for item in items):
         weights = np.ones(len(items))  # still drawn from the others
     first = quantity.first_verdicts(items, verdicts)
     if np.isnan(first).all():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -11,7 +12,7 @@ from harness.options import concerns
 from harness.stats import modes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 TASK_FILE = "task.yaml"
@@ -68,7 +69,13 @@ def _resolves_inside(path: Path, folder: Path) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@lru_cache(maxsize=64)
+def _stored_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return one tuple for all equal ones, because most items have the same fields."""
+    return names
+
+
+@dataclass(frozen=True, init=False)
 class Item:
     """An output of the target system to rate.
 
@@ -77,22 +84,56 @@ class Item:
     id : str
         Unique in its task.
     fields : dict of str to str
-        Texts that prompts can show: the fields of its group, then its own.
+        Texts that prompts can show: the fields of its group, then its own. They are stored as a
+        tuple, which takes a third of a dict's memory, so this is a new dict each time.
     group : str or None
         Cluster to resample: a document, a prompt.
     criterion : str or None
         Rated criterion, if a task has several.
     """
 
+    __slots__ = ("_names", "_texts", "criterion", "group", "id")
+
     id: str
     fields: dict[str, str]
-    group: str | None = None
-    criterion: str | None = None
+    group: str | None
+    criterion: str | None
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 -- the name of the column
+        fields: Mapping[str, str],
+        group: str | None = None,
+        criterion: str | None = None,
+    ) -> None:
+        store = object.__setattr__  # the class is frozen
+        store(self, "id", id)
+        store(self, "_names", _stored_once(tuple(fields)))
+        store(self, "_texts", tuple(fields.values()))
+        store(self, "group", group)
+        store(self, "criterion", criterion)
+
+    def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
+        """Copy or pickle the item by making it again."""
+        return Item, (self.id, self.fields, self.group, self.criterion)
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """Names of the fields, without making a dict."""
+        return self._names  # type: ignore[attr-defined,no-any-return]
 
     @property
     def unit(self) -> tuple[bool, str]:
         """Unit of resampling: its group or, without one, the item itself."""
         return self.group is None, self.group or self.id
+
+
+def _fields_of(item: Item) -> dict[str, str]:
+    texts: tuple[str, ...] = item._texts  # type: ignore[attr-defined] # noqa: SLF001 -- part of it
+    return dict(zip(item.field_names, texts, strict=True))
+
+
+Item.fields = property(_fields_of)  # type: ignore[assignment]  # not a slot, but made of two
 
 
 def unit_numbers(items: Iterable[Item]) -> list[int]:

@@ -113,7 +113,7 @@ def task_from(subject: TableTask) -> TableContent:
             ratings.append(_rating(entry, order, foreign))
     _check_rejected(where, rejected, len(ratings) + len(verdicts))
     described = subject.described(
-        {name for item in items for name in item.fields},
+        {name for item in items for name in item.field_names},
         {(r.item, r.elicitation) for r in ratings if r.value != CANNOT_ASSESS},
         sets,
     )
@@ -299,7 +299,7 @@ def _check_content(
 
 def _check_text(folder: Path, file: TaskFile, items: Iterable[Item]) -> None:
     answer = file.alt_test and file.alt_test.gold
-    names = {name for item in items for name in item.fields if name != answer}
+    names = {name for item in items for name in item.field_names if name != answer}
     if names and file.reasons and file.reasons not in names:
         raise TaskError(f"{folder / TASK_FILE}: reasons: no item has a field {file.reasons!r}.")
     missing = [name for name in file.text if name not in names]

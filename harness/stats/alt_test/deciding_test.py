@@ -11,6 +11,7 @@ import numpy as np
 
 from harness.stats.alt_test.margin_tests import exact_margin_test, score_test
 from harness.stats.alt_test.rater_comparisons import ScoredPanel
+from harness.stats.data.kinds import renumbered
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.crossed_raters import satterthwaite
 from harness.stats.inference.multiple_testing import benjamini_yekutieli, partial_conjunction
@@ -355,19 +356,19 @@ def _net_wins(
     """Return the net wins, averaged over raters, and their interval over items and raters."""
     if not len(difference):
         return None, (None, None)
-    _, rater = np.unique(comparisons.rater, return_inverse=True)
+    rater, _ = renumbered(comparisons.rater)
     n_ratings = np.bincount(rater).astype(np.float64)
     means = np.bincount(rater, -difference) / n_ratings
     m, n = len(means), float(n_ratings.sum())
     if m < MIN_FOR_DECIDING_TEST:
         return float(means.mean()), (None, None)
     influence = (-difference - means[rater]) / n_ratings[rater] / m  # by rating, on the mean
-    _, unit = np.unique(units, return_inverse=True)
+    unit, n_units = renumbered(units)
     v_items = float((np.bincount(unit, influence) ** 2).sum())
     v_raters = float(((means - means.mean()) ** 2).sum()) / (m * (m - 1.0))
     v_cells = float((influence**2).sum())
     variance, freedom = satterthwaite(
-        (v_items, float(unit.max())), (v_raters, m - 1.0), (v_cells, n - 1.0)
+        (v_items, n_units - 1.0), (v_raters, m - 1.0), (v_cells, n - 1.0)
     )
     reach = float(stdtrit(freedom, (1.0 + level) / 2.0)) * float(np.sqrt(variance))
     centre = float(means.mean())

@@ -56,14 +56,14 @@ class Kinds:
         for column in _varying(tables):
             values, place = distinct(column)
             if width * len(values) > limit:
-                code, width = _numbered(code, width)
+                code, width = renumbered(code, width)
                 if width > most:
                     return None
             code = code * len(values) + place
             width *= len(values)
             if width > limit:
                 code, width = _sorted(code)
-        code, width = _numbered(code, width)
+        code, width = renumbered(code, width)
         if width > most:
             return None
         first = np.empty(width, dtype=np.int64)
@@ -101,13 +101,13 @@ def _varying(tables: Iterable[Counts]) -> Iterator[Counts]:
             yield from (columns[:, k] for k in np.flatnonzero(differs).tolist())
 
 
-def _numbered(code: IntArray, width: int) -> tuple[IntArray, int]:
-    """Renumber codes below ``width`` from 0. Return the new codes and their number."""
+def renumbered(code: IntArray, width: int = 0) -> tuple[IntArray, int]:
+    """Renumber codes from 0, in order and without gaps. Return the new codes and their number."""
     occurs = np.bincount(code, minlength=width) > 0
     return (np.cumsum(occurs) - 1)[code], int(occurs.sum())
 
 
 def _sorted(code: IntArray) -> tuple[IntArray, int]:
-    """Renumber codes like `_numbered`, but allow for large codes."""
+    """Renumber codes like `renumbered`, but allow for large codes."""
     codes, place = np.unique(code, return_inverse=True)
     return place.ravel(), len(codes)
