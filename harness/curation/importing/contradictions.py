@@ -11,6 +11,7 @@
   shares no label with it, describes its ratings.
 - Columns named after the sides of a pair, as ``score_a`` and ``score_b`` next to
   ``reply_a`` and ``reply_b`` are, describe each side. They aren't two raters.
+- A mean and its number of raters, as ``humor.value`` and ``humor.count``, aren't ratings.
 - A list of objects that don't say who gave which label isn't a rating.
 """
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 RATERS = column_words.RATERS - {"ann", "anno"}  # given names, or openings of label columns' names
 WHOLE = RATERS | column_words.ID_MARKS | {"amt", "mturk", "prolific", "unique", "crowd"}
 
+MEANS = frozenset({"value", "mean", "average", "score"})
 SYSTEMS = frozenset({"system", "systems", "model", "models", "sys"})
 COUNTED = frozenset(  # words for a number of raters, if numeric
     {"raters", "annotators", "workers", "coders", "judgments", "judgements", "annotations"}
@@ -54,6 +56,17 @@ def rater_headers(facts: Facts) -> list[str]:
     ]
 
 
+def means_and_counts(facts: Facts) -> list[tuple[str, str]]:
+    """Return means of ratings, each with its number of raters: ``humor.value``, ``humor.count``."""
+    words = {parts(name): name for name in facts.table.columns}
+    pairs = [(name, words.get((*of[:-1], "count"), "")) for of, name in words.items()]
+    return [
+        (mean, count)
+        for mean, count in pairs
+        if count and parts(mean)[-1] in MEANS and facts.is_measured(mean)
+    ]
+
+
 def unread_raters(facts: Facts, mapping: ColumnMapping) -> list[str]:
     """Return the columns named after raters that have no role in a reading."""
     used = {name for names in mapping.by_role().values() for name in names}
@@ -66,7 +79,8 @@ def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
     several = (*mapping.criteria, *mapping.sets, *mapping.counts)
     if not {*mapping.id, *mapping.text, *several, *single}.isdisjoint(rater_headers(facts)):
         return True
-    if any(_lists_objects(facts, name) for name in mapping.rating_columns):
+    means = {name for pair in means_and_counts(facts) for name in pair}
+    if any(name in means or _lists_objects(facts, name) for name in mapping.rating_columns):
         return True
     if mapping.rater == POSITIONAL and unread_raters(facts, mapping):
         return True

@@ -61,7 +61,7 @@ def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
     if not best:
         return False
     rated = _ratings(draft, *best[0]) or _agreed(draft, best[0][1])
-    if not required and (not rated or _rated_by_columns(draft, *best[0])):
+    if not (required or rated):
         return False
     is_given = bool(draft.mapping.rater)
     if not is_given:
@@ -178,13 +178,6 @@ def _is_of_rater(draft: RoleDraft, name: str) -> bool:
     facts = draft.facts
     words = column_words.MARGINS | column_words.REMARK_COLUMNS
     return facts.is_plain(name) or facts.called(name, words) or facts[name].unique
-
-
-def _rated_by_columns(draft: RoleDraft, item: tuple[str, ...], rater: str) -> bool:
-    """Return whether columns of people contain the ratings, so that no other names the rater."""
-    columns = _ratings(draft, item, rater)
-    people = [n for n, who in who_are(columns).items() if who == "person"]
-    return len(people) > 1 and not draft.facts.called(rater, column_words.PEOPLE)
 
 
 def _rated_of_item(draft: RoleDraft) -> None:
@@ -496,57 +489,6 @@ def _label_roles(draft: RoleDraft) -> None:
         draft.set(label=ratings[0])
     else:
         _no_ratings(draft, within)
-    _unsteady_ratings(draft)
-    _agreed_ratings(draft)
-
-
-def _unsteady_ratings(draft: RoleDraft) -> None:
-    """Ask about columns that vary for one rater and item if the ratings don't."""
-    mapping, facts = draft.mapping, draft.facts
-    chosen = [n for n in (mapping.label, *mapping.criteria, *mapping.sets) if n]
-    keys = tuple(filter(None, (*mapping.id, mapping.rater, mapping.criterion)))
-    if not chosen or facts.keys(*keys) >= KEY or not facts.determines(keys, chosen[0]):
-        return
-    unsteady = tuple(
-        n
-        for n in draft.free()
-        if facts.is_labels(n) and len(facts.labels(n)) > 1 and not facts.determines(keys, n)
-    )
-    if unsteady:
-        empty: dict[str, object] = {"label": "", "sets": ()}
-        draft.ask(
-            f"{names_of(unsteady)} differ between rows with the same rater and item, but "
-            f"{names_of(chosen)} don't. Pass --criteria {quote(','.join(chosen))} if only these "
-            "are ratings",
-            empty | {"criteria": unsteady},
-            about="criteria",
-        )
-
-
-def _agreed_ratings(draft: RoleDraft) -> None:
-    """Ask about label columns that never differ but are similar to ratings in name or labels."""
-    mapping, facts = draft.mapping, draft.facts
-    chosen = [n for n in (mapping.label, *mapping.criteria) if n and facts.is_labels(n)]
-    known = column_words.SUMMARIES | column_words.GROUPS | column_words.METADATA | {"age"}
-    alike = [
-        n
-        for n in draft.free()
-        if chosen
-        and facts.is_labels(n)
-        and n in facts.alike([n], chosen[0])
-        and not facts.called(n, known | column_words.ITEMS)
-        and not names_model(n)
-    ]
-    if alike:
-        every = (*chosen, *alike)
-        option = "--criteria" if len(chosen) > 1 else "--label"
-        verb = "holds" if len(alike) == 1 else "hold"
-        draft.ask(
-            f"{names_of(alike)} {verb} the same labels as {names_of(chosen)}, but no differences "
-            f"between raters. Pass --criteria {quote(','.join(every))} if these are ratings, or "
-            f"{option} {quote(','.join(chosen))} if not",
-            {"label": "", "criteria": every},
-        )
 
 
 def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) -> None:

@@ -40,7 +40,7 @@ def unnested(table: Table) -> Table | None:
     A column of lists of objects becomes a row per object, with a column per field. If several
     columns list objects with the same fields, a column says which. A column of objects that hold
     a list per field, the same fields in each row, becomes a column per field. Conversations are
-    texts, and objects that name a rater and a label stay unchanged.
+    texts, and a single column of objects that name a rater and a label stays unchanged.
 
     Parameters
     ----------
@@ -67,8 +67,13 @@ def _made(table: Table, rows: Iterator[tuple[int, Row]]) -> Table:
 
 
 def _listing(table: Table, known: Collection[str]) -> list[str]:
-    """Return the new columns that list objects, with the fields of the likeliest one."""
-    fields = {n: _fields(column) for n, column in table.columns.items() if n not in known}
+    """Return the new columns that list objects, with the fields of the likeliest one.
+
+    One column that says who gave which label stays unchanged. Several are separate items.
+    """
+    new = {n: column for n, column in table.columns.items() if n not in known}
+    ballots = [n for n, column in new.items() if _is_ballot(column.values[:LOOKED_AT])]
+    fields = {n: _fields(of) for n, of in new.items() if len(ballots) > 1 or n not in ballots}
     rated = [of for of in fields.values() if any(contains_word(n, RATED) for n in of)]
     likeliest = next((of for of in (*rated, *fields.values()) if of), frozenset[str]())
     return [name for name, of in fields.items() if of and of == likeliest]
@@ -78,18 +83,17 @@ def _fields(column: Column) -> frozenset[str]:
     """Return the fields of the objects listed in a column, or none for other lists."""
     cells = [_objects(text) for text in column.values[:LOOKED_AT]]
     listed = [entry for entries in cells for entry in entries]
-    if not listed or not all(cells) or _is_known(column.values[:LOOKED_AT]):
+    is_told = any(readable(text) != text for text in column.values[:LOOKED_AT])
+    if not listed or not all(cells) or is_told:
         return frozenset()
     fields = Counter(name for entry in listed for name in entry)
     is_shared = fields.total() >= SHARED * len(fields) * len(listed)
     return frozenset(fields) if is_shared else frozenset()
 
 
-def _is_known(texts: Sequence[str]) -> bool:
-    """Return whether cells are conversations or say who gave which label."""
-    return any(readable(text) != text for text in texts) or all(
-        ballots_by_rater(text) is not None for text in texts
-    )
+def _is_ballot(texts: Sequence[str]) -> bool:
+    """Return whether cells list objects that say who gave which label."""
+    return bool(texts) and all(_objects(of) and ballots_by_rater(of) is not None for of in texts)
 
 
 def _objects(text: str) -> list[JsonObject]:
@@ -120,12 +124,24 @@ def _parsed(text: str, opening: str) -> object:
 
 
 def _rows(table: Table, lists: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    """Yield each object's line and cells, with the other cells of its row."""
+    """Yield each object's line and cells, with the other cells of its row.
+
+    A column named like one of several lists, as ``bart.text`` is like ``bart.reviews``, belongs to
+    the objects of this list only, as their ``text``.
+    """
     others = [column for name, column in table.columns.items() if name not in lists]
+    openings = {name: name.rpartition(".")[0] for name in lists}
+    shared = len({*openings.values()} - {""}) < len(lists) or len(lists) == 1
     cells = {name: [_objects(text) for text in table.columns[name].texts] for name in lists}
     for row, line in enumerate(table.lines.tolist()):
-        outer = {column.name: column.texts[column.codes[row]] for column in others}
         for name in lists:
+            outer: dict[str, object] = {}
+            for column in others:
+                opening, _, field = column.name.rpartition(".")
+                if shared or opening not in openings.values():
+                    outer[column.name] = column.texts[column.codes[row]]
+                elif opening == openings[name]:
+                    outer[_free(field, outer)] = column.texts[column.codes[row]]
             place = {LIST: name} if len(lists) > 1 else {}
             for entry in cells[name][table.columns[name].codes[row]]:
                 inner = {_free(field, outer): _cell(value) for field, value in entry.items()}
@@ -185,15 +201,10 @@ def _is_vote(column: Column) -> bool:
 
 
 def _leaves(text: str) -> JsonObject:
-    """Return an object's innermost fields, by their path, or none for any other cell.
-
-    An object that lists objects is a separate level of the document, without columns.
-    """
+    """Return an object's innermost fields, by their path, or none for any other cell."""
     parsed = None if list_of(text) is not None else _parsed(text, "{")
     is_plain = isinstance(parsed, dict) and not _by_name(parsed)
-    leaves = dict(_paths(parsed)) if is_plain and isinstance(parsed, dict) else {}
-    parts = [part for of in leaves.values() if isinstance(of, list) for part in of]
-    return {} if any(isinstance(part, dict) for part in parts) else leaves
+    return dict(_paths(parsed)) if is_plain and isinstance(parsed, dict) else {}
 
 
 def _paths(content: JsonObject, opening: str = "") -> Iterator[tuple[str, object]]:

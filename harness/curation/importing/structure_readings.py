@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.curation.importing.column_facts import KEY, names_person
+from harness.curation.importing.column_facts import KEY, ends_in_id, names_person
 from harness.curation.importing.contradictions import (
     COUNTED,
     is_contradicted,
+    means_and_counts,
     of_sides,
     rater_headers,
 )
@@ -94,7 +95,8 @@ def find_rated_once(draft: RoleDraft) -> bool:
     if named := [n for n in draft.free() if names_cell(draft.table, n)]:
         draft.set(criteria=(*named,))  # what a rater chose isn't a label: it's asked about
         return True
-    if counts := [n for n in draft.free() if _counts_raters(draft, n)]:
+    counts = [n for n in draft.free() if _counts_raters(draft, n)]
+    if counts := counts + [count for _, count in means_and_counts(facts)]:
         question = (
             f"{names_of(counts)} counts raters, so a row summarizes ratings. Import a file with a "
             "row per rating"
@@ -147,6 +149,7 @@ def _may_be_answer(draft: RoleDraft, name: str) -> bool:
         and not facts.is_plain(name)
         and not facts.is_prose(name)
         and not names_model(name)
+        and (not ends_in_id(name) or facts.called(name, column_words.LABELS))
         and not names_person(name)
         and not facts.called(name, words)
     )

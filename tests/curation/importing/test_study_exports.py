@@ -32,6 +32,7 @@ ASKED = (
     study_exports.sarcasm_scores,
     study_exports.several_inferences,
     study_exports.annotations_of_spans,
+    study_exports.labels_of_projects,
     study_exports.scores_of_one_user,
     study_exports.chinese_sheet,
     study_exports.responses_below_contexts,
