@@ -128,7 +128,7 @@ def project(
     from harness.tasks import load_task
 
     if wanted.per_item and not wanted.team:
-        raise typer.BadParameter("it goes with --raters", param_hint="--per-item")
+        raise typer.BadParameter("this option works only with --raters", param_hint="--per-item")
     if wanted.team_queue and wanted.team:
         raise typer.BadParameter("pass --queue or --raters, not both")
     loaded = load_task(task, unrated=True)
