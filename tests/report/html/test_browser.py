@@ -113,6 +113,13 @@ def test_dots_stand_where_metrics_json_says(tab, validation):
         assert drawn == pytest.approx(value, abs=2 * ROUNDING * abs(slope))
 
 
+def test_small_text_on_a_shade_is_as_dark_as_other_text_there(tab):
+    """An interval in a cell of a heat map had a contrast below 4.5 to its shade."""
+    cells = tab.locator("text.in-heat")
+    assert tab.locator("text.in-heat.small").count()
+    assert len(set(cells.evaluate_all("all => all.map(text => getComputedStyle(text).fill)"))) == 1
+
+
 def test_intervals_reach_as_far_as_metrics_json_says(tab, validation):
     """Each interval of a small chart ends where the metric's interval does."""
     slope, start = axis(tab, "leniency-recall", "x")
