@@ -454,9 +454,7 @@ COPIES_A_RATER = CheckOfUse(
     test=lambda _, evidence: _copies_a_rater(evidence),
     is_missing=harmful("copies_a_rater"),  # it is open if raters are not named
     failed=lambda check, _: (
-        COPIED
-        if check.reason == "copies_raters"
-        else "the judge fails the test without {any_rater}"
+        COPIED if check.reason == "copies_raters" else "the judge fails without {any_rater}"
     ),
     open="whether it copies a rater was not tested",
     passed=_no_copy,

@@ -222,7 +222,7 @@ class DriftEvidence:
         }
 
     def _has_power(self) -> bool:
-        """Return whether a change of many items would be detected.
+        """Return whether a change in many items would be detected.
 
         After a baseline with one reply per item, the first round completes the basis for comparing
         later rounds.

@@ -262,7 +262,7 @@ def test_the_raters_a_result_rests_on_are_named_in_order_of_effect():
     check = decision.checks["copies_a_rater"]
     assert (check.raters, check.reason) == (("Dora", "Anna"), "not_passed_without_rater")
     text = because(replace(result, evidence=evidence, decision=decision))
-    assert "Missing: the judge fails the test without Dora or Anna." in text
+    assert "Missing: the judge fails without Dora or Anna." in text
 
 
 def as_sets(source):

@@ -182,7 +182,7 @@ class CostBudget:
         self.exhausted, self.refused_usd = True, cost_usd
 
     def hold(self, cost_usd: float) -> None:
-        """Reserve an amount, and first record the spending that it permits."""
+        """Reserve an amount, after recording the spending that the reservation permits."""
         self.reserved_usd += cost_usd
         most_usd = self.spent_usd + self.reserved_usd
         if self._record is None or self.limit_usd is None or most_usd <= self._recorded_usd:

@@ -398,7 +398,7 @@ def _full(item: FullItem, row: ItemRow, texts: dict[Hashable, int]) -> list[obje
 
 
 class ItemFilter(NamedTuple):
-    """A filter for the item table: its name in the URL, its label, and its values with labels."""
+    """A filter for the item table: its name in the URL, its label, and its values and labels."""
 
     name: str
     label: str

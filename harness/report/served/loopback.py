@@ -45,7 +45,7 @@ HEADERS = {
 
 @dataclass(slots=True)
 class Access:
-    """Access to a page, for the holder of the token and then of the cookie's secret.
+    """Access to a page: the first request needs the token, and later ones the cookie's secret.
 
     Attributes
     ----------

@@ -145,7 +145,7 @@ def _by_rater(dist: Distributions) -> FloatArray:
 
 
 def _meeting(dist: Distributions, positive: tuple[str, ...]) -> FloatArray:
-    """Return (n, 1): the probability that the accepted set meets the positive options."""
+    """Return (n, 1): the probability that the accepted set contains a positive option."""
     undecided = np.full(len(dist.space.sets), np.nan)
     meets = dist.space.meets(positive).astype(np.float64) if positive else undecided
     return np.asarray(dist.theta @ meets[:, None])
