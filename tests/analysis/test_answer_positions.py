@@ -46,7 +46,7 @@ def test_a_judge_that_prefers_the_first_answer_is_never_consistent(task):
     assert second.bias.n_used == 8
     [note] = position_notes({"j": first})
     assert note.startswith("j: the verdict is the same in both orders in 0% [0%, ")
-    assert "stands first: +100 [" in note
+    assert "is shown first: +100 [" in note
 
 
 def test_a_judge_that_reads_the_answers_is_always_consistent(task):
