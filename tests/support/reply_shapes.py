@@ -18,7 +18,7 @@ YES_NO = [{"key": "yes", "label": "Yes"}, {"key": "no", "label": "No"}]
 @cache
 def tasks_of(folder: Path) -> dict[str, dict]:
     """Return the tasks of a reply corpus by name, each with fields of a task.yaml."""
-    return yaml.safe_load((folder / "tasks.yaml").read_text("utf-8"))
+    return yaml.load((folder / "tasks.yaml").read_text("utf-8"), yaml.CSafeLoader)
 
 
 def shape_rows(folder: Path) -> list[dict]:
@@ -28,7 +28,7 @@ def shape_rows(folder: Path) -> list[dict]:
     """
     if not (path := folder / "shapes.yaml").exists():
         return []
-    shapes = yaml.safe_load(path.read_text("utf-8"))
+    shapes = yaml.load(path.read_text("utf-8"), yaml.CSafeLoader)
     tasks = tasks_of(folder)
     return [
         row

@@ -92,7 +92,7 @@ def test_redirects_carry_neither_key_nor_text(stub, elsewhere, provider, status)
     assert_no_secrets(failure)
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", ["openai", pytest.param("anthropic", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("fault", "reason", "facts"), FAULTS, ids=[row[0] for row in FAULTS])
 def test_faults_are_told_apart_whatever_litellm_makes_of_them(stub, style, fault, reason, facts):
     """A retry layer under the retry layer: one request each; the reason is read from the wire."""
