@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MOST_DEEP = 3  # most levels of lists: questions, systems and reviews
 LOOKED_AT = 200  # distinct cells that decide what a column is
 SHARED = 0.5  # mean share of all objects' fields that one object has
+ROUNDED = 0.02  # most that rounded shares add up to more or less than their whole
 RATED = LABELS | RATERS  # words in the names of fields
 NAME = "name"  # column for the keys above objects, such as their raters
 LIST = "list"  # column for the list that an object comes from
@@ -190,14 +191,30 @@ def _lists(text: str) -> JsonObject:
 def _is_vote(column: Column) -> bool:
     """Return whether cells count raters by label or say who gave which label.
 
-    Yes or no for the same names in every row can also be a row's answers, which columns hold.
+    Yes or no, or scores, for the same names in every row are a row's answers, which columns hold.
     """
     values = column.values[:LOOKED_AT]
+    if all(map(_is_count, values)):
+        return True
     objects = [_parsed(text, "{") for text in values]
-    flags = [of for of in objects if isinstance(of, dict) and {*map(type, of.values())} == {bool}]
-    if len(flags) == len(values) and len({frozenset(of) for of in flags}) == 1:
+    answers = [of for of in objects if isinstance(of, dict) and _are_numbers(of)]
+    if len(answers) == len(values) and len({frozenset(of) for of in answers}) == 1:
         return False
-    return all(map(counts_of, values)) or holds_ballots(column)
+    return holds_ballots(column)
+
+
+def _are_numbers(answers: JsonObject) -> bool:
+    return all(isinstance(value, bool | int | float) for value in answers.values())
+
+
+def _is_count(text: str) -> bool:
+    """Return whether an object counts raters by label: numbers from 0, or shares of one whole."""
+    counts = [*(counts_of(text) or {}).values()]
+    are_whole = all(n >= 0 and n == int(n) for n in counts)
+    is_shared = min(counts, default=-1) >= 0 and any(
+        abs(sum(counts) - whole) <= ROUNDED * whole for whole in (1, 100)
+    )
+    return bool(counts) and (are_whole or is_shared)
 
 
 def _leaves(text: str) -> JsonObject:

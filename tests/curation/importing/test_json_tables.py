@@ -75,3 +75,22 @@ def test_labels_by_item_and_annotator_are_no_alt_test(tmp_path):
     content = {row["id"]: {r: row[r] for r in RATERS} for row in ROWS}
     (tmp_path / "t.json").write_text(json.dumps(content), encoding="utf-8")
     assert values(task_of(tmp_path / "t.json")) == VALUES
+
+
+def test_scores_by_criterion_in_an_object_are_columns(tmp_path):
+    """They were taken for counts of labels, and the message was about options."""
+    rows = [
+        {
+            "id": f"e{i}",
+            "input": {"question": text(i)},
+            "output": text(i + 30),
+            "scores": {"accuracy": (0.5, 1, 0)[i % 3], "human quality": (0, 0.5, 1)[i % 3]},
+        }
+        for i in range(N)
+    ]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows), "utf-8")
+    criteria = ["scores.accuracy", "scores.human quality"]
+    task = task_of(tmp_path / "t.jsonl", {"criteria": criteria}, scale="ordinal")
+    expected = {(f"e{i}__{criteria[1]}", ("0", "0.5", "1")[i % 3]) for i in range(N)}
+    assert expected <= {(r.item, r.value) for r in task.ratings}
+    assert set(task.items[0].fields) == {"input.question", "output"}
