@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 15  # raised whenever the reading of a reply in the tests' corpora changes
+GRAMMAR_VERSION = 16  # raised whenever the reading of a reply in the tests' corpora changes
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",

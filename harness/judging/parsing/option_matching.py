@@ -301,7 +301,8 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
             loose.setdefault(other, loose[name])
     for name, reading in list(loose.items()):
         if negated := _negated(name, loose, is_binary=len(options) == BINARY):
-            loose.setdefault(f"not {negated}", reading)
+            for denial in ("not ", "non-"):
+                loose.setdefault(f"{denial}{negated}", reading)
     for number, numeral in enumerate(NUMERALS):
         if str(number) in keys:
             loose.setdefault(numeral, OptionIndices([keys[str(number)]]))

@@ -122,7 +122,7 @@ PREFERRED = re.compile(
 NUMBER_BESIDE = re.compile(rf"[{re.escape(CLOSING)}]*[\s,:(\[\u2013\u2014-]{{1,4}}(?P<number>\d)")
 SUBJECT = re.compile(
     r"\b(?:(?:both|either|only|just)\s+)?(?:(?:the|die|la)\s+(?:answer|response|reply|output|version|antwort|respuesta|resposta"
-    r"|risposta|r\xe9ponse)\s+(?:of|by|from|von|de|del|du|do|di)\s+)?(?:(?:the|el|la|le|der|die|das)\s+)?(?:an?\s+(?:score|rating)\s+of\s+)?(?:(?:(?P<one>answer|response)|option|key|label|choice|rating|score)s?\s+)?[^\w\s,.;:]{0,3}\Z",
+    r"|risposta|r\xe9ponse)\s+(?:of|by|from|von|de|del|du|do|di)\s+)?(?:(?:an?|the|el|la|le|der|die|das)\s+)?(?:an?\s+(?:score|rating)\s+of\s+)?(?:(?:(?P<one>answer|response)|option|key|label|choice|rating|score)s?\s+)?[^\w\s,.;:]{0,3}\Z",
     re.IGNORECASE,
 )
 GOES_ON = re.compile(r"(?:'s)?\s+[a-z]|\s*[^\x00-\x7f]|(?:'s)?\s*[(,]?\s*(?=\w*n't)")
@@ -144,7 +144,6 @@ REASONS_AFTER = re.compile(
     r"|,\s+(?:mostly|mainly|primarily|largely|chiefly|simply)?\s*for\s+(?:its|the|being|having)\s",
     re.IGNORECASE,
 )
-VIEW = re.compile(r"\b(?:dis)?agree\Z", re.IGNORECASE)
 OBJECT_OF_VIEW = re.compile(r"\s+(?:that|with)\s[^,;.:()]*", re.IGNORECASE)
 COLON = re.compile(r"\s*[:;\u2013\u2014]\s+")
 RANKED = re.compile(r"\s*>\s*(?!>)")
@@ -168,7 +167,7 @@ INVERTED = re.compile(r"^\s*[\u00bf]")
 
 
 PASSES = re.compile(
-    r"(?<!\w)(?:the|this)\s+(?:response|reply|answer|output|check|test|summary|submission|code|criterion)"
+    r"(?<!\w)(?:(?<=so\s)it|(?:the|this)\s+(?:response|reply|answer|output|check|test|summary|submission|code|criterion))"
     r"\s+(?P<verb>[a-z]{4,}?)(?:es|s)"
     r"(?:\s+(?:the|this|all|every|each)\s+(?:tests?|checks?|criterion|criteria|requirements?|evaluation|rubric))?(?=\W*\Z)",
     re.IGNORECASE,
@@ -938,15 +937,18 @@ class _Reply:
 
         A lack of information can be an option itself.
         """
-        inside = [m for m in self._mentions if sentence.start <= m.start < sentence.end]
         if sentence.is_foreign or sentence.start >= self._material:
             return
-        head = self._bare[sentence.start : sentence.end]
-        head = SO.split(head, maxsplit=1)[-1]
+        so = SO.search(self._bare, sentence.start, sentence.end)
+        head = self._bare[so.end() if so else sentence.start : sentence.end]
         for phrases in self._languages:
             said = phrases.abstention.match(head)
             rest = head[said.end() :] if said else ""
-            if said and any(INFORMATION.search(self._text[m.start : m.end]) for m in inside):
+            if said and any(
+                INFORMATION.search(self._text[m.start : m.end])
+                for m in self._mentions
+                if sentence.start <= m.start < sentence.end
+            ):
                 continue
             if said and not fault_after(rest, phrases, is_complement=False, is_bare=False):
                 reading = frozenset([self._search.abstention])
@@ -959,6 +961,7 @@ class _Reply:
         first = inside[0]
         head = self._bare[sentence.start : first.start]
         reading, named_end = self._stated(inside)
+        is_view = self._text[first.start : named_end].casefold().endswith("agree")
         claims: list[Statement | None] = [self._bracketed(sentence, reading, first, named_end)]
         for phrases in self._languages:
             claim = self._predicated(sentence, reading, first, named_end, phrases)
@@ -970,7 +973,7 @@ class _Reply:
                 reading,
             )
             if (
-                VIEW.search(self._text[first.start : named_end])
+                is_view
                 and (view := OBJECT_OF_VIEW.match(self._bare, end, sentence.end))
                 and not word_fault(view[0], phrases, ("conditional", "hedge", "report"))
             ):

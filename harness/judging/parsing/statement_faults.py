@@ -129,6 +129,13 @@ OF_ANSWER = re.compile(
     r"|.*\b(?:such|this|that)\s+(?:an?\s+)?(?:answer|verdict|label|option|choice|rating|score)\b",
     re.IGNORECASE,
 )
+RATED_ANSWER = re.compile(  # "The answer is vague", but not "The answer is mine"
+    r"\W*the\s+(?:answer|response|output)\s+(?:[\"\u201c'][\x01\w ]*[\"\u201d']\s+)?"
+    r"(?:(?:is|was)\s+(?!(?:not|the|my|only|just|an?|what|which|how|wrong|right|correct|incorrect|false|true|mine|final|yours?"
+    r"|unclear|open|no|yes|one|so|either|neither|it|that|this|hard|difficult)\b)[a-z]{2,}(?!\s*[:,;])\b"
+    r"|(?:has|lacks|covers|contains|misses|names|gives|omits|repeats|ignores|explains)\s)",
+    re.IGNORECASE,
+)
 REPORTED = re.compile(r"\W*(?:according|as|so|at\s+least|or|if|for|in)\b", re.IGNORECASE)
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
 
@@ -164,7 +171,8 @@ def gives_grounds(
     is_reported = is_joined and (is_short or is_of_verdict)
     kinds = ["conditional", *(["report"] if is_reported else []), *([] if is_varied else ["hedge"])]
     kinds += ["negation", "weak"] if is_short and not is_negative else []
-    if not is_joined and OF_ANSWER.match(clause) and english.noun.search(clause):
+    is_of_answer = OF_ANSWER.match(clause) and not RATED_ANSWER.match(clause)
+    if not is_joined and is_of_answer and english.noun.search(clause):
         return False  # "That is my answer" can have a different meaning
     if is_negative and ON_VERDICT.search(clause):  # "No, this is not a verdict"
         return False

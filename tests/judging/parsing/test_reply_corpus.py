@@ -27,8 +27,8 @@ templates of sentences that name an option without choosing it. ``guests`` was w
 reader looked for the part of a reply that is the verdict, in rounds of which each was read before
 it was looked at: 73, 70, 79 and 82% of the readable replies were read, without a mistake. Its
 families ``fresh_1`` and on were written without any sight of the reader, in the styles of public
-evaluation tools, and are harder: 62, 81, 57, 67, 74, 82, 93, 83 and 90% were read at first, with
-two mistakes. The families of opposites look like them and state no answer. Set
+evaluation tools, and are harder: 62, 81, 57, 67, 74, 82, 93, 83, 90 and 77% were read at first,
+with two mistakes. The families of opposites look like them and state no answer. Set
 HARNESS_REPLIES to score more folders, separated as in PATH.
 """
 
@@ -63,7 +63,7 @@ OUTSIDERS = HERE / "outsiders"
 GUESTS = HERE / "guests"
 WRITTEN_BY_SHAPE = [SHAPES, STRANGERS, NEWCOMERS, OUTSIDERS, GUESTS]
 SHIPPED = [CORPUS, HERE / "held_out", HERE / "adversarial", *WRITTEN_BY_SHAPE]
-READ_BY_VERSION = {15: "b6d4a86f89aaca0a"}  # of the readings of `SHIPPED`
+READ_BY_VERSION = {16: "4742442ea5255214"}  # of the readings of `SHIPPED`
 NO_OPTION = {"abstained", "refused", "unreadable"}
 LEAST_RIGHT = 0.95  # of the replies that a person can read
 
