@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.tasks.columns.cell_values import is_date, text_of
-from harness.tasks.columns.column_words import RATERS, WEAK_RATERS, contains_word
+from harness.tasks.columns.column_words import RATERS, WEAK_RATERS, contains_word, parts
 from harness.tasks.columns.formats import Format
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ MIN_ITEMS = 3
 TEXT_WORDS = 3  # mean words from which a grid's rows are texts
 MAX_LABEL_CHARS = 60
 ANSWERS_PER_LABEL = 3  # fewest, if questions are answered by the same few labels
+OF_RESPONSE = frozenset({"id", "response", "respondent", "submission", "no", "number"})
 ANSWER = "answer"  # name for the question if headers hold only the items
 NAMES = RATERS | WEAK_RATERS | frozenset({"email", "mail", "username", "e-mail"})
 
@@ -48,11 +49,11 @@ def _questions(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 def _grid(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return each column's question and item, from brackets or from headers that are texts.
 
-    Such headers are phrases, and their columns are answered by the same few labels.
+    Such headers are phrases but not questions, and their columns hold the same few labels.
     """
     if grid := _questions(names):
         return grid
-    phrases = [name for name in names if len(name.split()) >= TEXT_WORDS]
+    phrases = [n for n in names if len(n.split()) >= TEXT_WORDS and not n.rstrip().endswith("?")]
     labels = {name: {text_of(row.get(name)) for row in rows} - {""} for name in phrases}
     uses = Counter(label for of in labels.values() for label in of)
     usual = {label for label, n in uses.items() if n > 1}
@@ -88,8 +89,17 @@ def _is_form(content: object) -> bool:
     is_timed = any(_all_cells(content, name, is_date) for name in others)
     has_text = any(_mean_words([row.get(name) for row in content]) >= TEXT_WORDS for name in others)
     items = {item for _, item in grid.values()}
+    if are_headers and not all(_is_of_response(content, name) for name in others):
+        return False
     are_texts = _mean_words(items) >= TEXT_WORDS and not are_headers
     return (is_timed or are_texts) and not has_text
+
+
+def _is_of_response(rows: Sequence[Mapping[str, object]], name: str) -> bool:
+    """Return whether a column is about a response: a time, a person, an id, or the same in all."""
+    is_person = contains_word(name, NAMES) or {*parts(name)} <= OF_RESPONSE
+    is_same = len({text_of(row.get(name)) for row in rows}) == 1
+    return is_person or is_same or _all_cells(rows, name, is_date)
 
 
 def _all_cells(

@@ -50,7 +50,7 @@ def unnested(table: Table) -> Table | None:
     """
     former, known, notes = table, set[str](), list[str]()
     for _ in range(MOST_DEEP):
-        table = _spread(table, notes)
+        table = _spread(table, notes, known)
         lists = _listing(table, known)
         known |= {*table.columns}
         if not lists:
@@ -160,12 +160,15 @@ def _cell(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if nested else value
 
 
-def _spread(table: Table, notes: list[str]) -> Table:
-    """Make a column for each field of objects with a list, or objects, per field."""
+def _spread(table: Table, notes: list[str], known: Collection[str]) -> Table:
+    """Make a column for each field of objects with a list, or objects, per field.
+
+    Objects in a row of a listed object are this rater's answers, not votes by several.
+    """
     columns: dict[str, Column] = {}
     for name, column in table.columns.items():
         read = _lists if column.values and _lists(column.values[0]) else _leaves
-        is_vote = read is _leaves and _is_vote(column)
+        is_vote = read is _leaves and (not known or name in known) and _is_vote(column)
         fields = [*read(column.values[0])] if column.values and not is_vote else []
         objects = [read(text) for text in column.texts] if fields else []
         if not fields or any([*of] != fields for of in objects[1:]):

@@ -40,6 +40,7 @@ STEADY = 0.15  # spread of totals that can count raters, relative to their mean
 VOTED = frozenset({"votes", "rater"})  # roles whose columns can join labels or raters
 TICKED = frozenset({"0", "1", "0.0", "1.0"})
 MARKS = (",", ";", "|")
+MOST_KINDS = 9  # most kinds of raters, such as HUMAN, LLM and CODE
 NUMBERED = re.compile(r"(?P<opening>.*?\D)[ _.-]?(?P<place>\d+)")
 MOST_NAMES = 0.5  # most distinct names per cell: each occurs at least twice on average
 ENDS = (":::", "::", "__", "_", ".", ":", "/", "-")
@@ -128,7 +129,8 @@ def with_voters(table: Table, named: Collection[str] = ()) -> Table:
     other rows.
     """
     for name, column in table.columns.items():
-        pairs = [ballots_by_rater(text) for text in column.values] if name not in named else []
+        is_object = name not in named and all(map(ballots_by_rater, column.values[:1]))
+        pairs = [ballots_by_rater(text) for text in column.values] if is_object else []
         lists = [{label: list_of(cell) for label, cell in of or ()} for of in pairs]
         if len(lists) < MIN_ROWS or len({*map(tuple, lists)}) != 1 or None in lists[0].values():
             continue
@@ -152,7 +154,7 @@ def with_machines(table: Table, named: Collection[str] = ()) -> Table:
         is_blank = people.codes == EMPTY
         if name in named or not contains_word(name, PEOPLE) or not is_blank.any():
             continue
-        for kind in table.columns.values():
+        for kind in (of for of in table.columns.values() if len(of.values) <= MOST_KINDS):
             of_text = [kind_of_rater(text) for text in kind.texts]
             are_kinds = 1 < len(kind.values) < kind.n_filled == table.n_rows and all(of_text[1:])
             is_person = np.array([of == "person" for of in of_text])[kind.codes]
