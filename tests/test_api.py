@@ -60,6 +60,7 @@ def test_all_equals_what_is_importable():
         harness.rum  # noqa: B018 -- it must fail
 
 
+@pytest.mark.docs
 def test_the_stub_is_fresh(tmp_path):
     """An option that is declared is completed at once."""
     file = tmp_path / "__init__.pyi"

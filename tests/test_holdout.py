@@ -257,6 +257,7 @@ def test_a_confirmation_is_of_a_run_or_of_verdicts(task):
     assert (asking.exit_code, "No such option: --dry-run" in asking.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_python_confirms_like_the_command(task):
     """`harness.confirm` decides on the held-out items at J = 1, and only once."""
     run = run_of(task, "random", "lexicon", holdout=SHARE)

@@ -86,8 +86,9 @@ RUNS = {
 
 
 def _param(name):
-    """Return the parameter of a run, slow where a likelihood is searched."""
-    marks = [pytest.mark.slow] if name == "reconstructed sets" else []
+    """Return the parameter of a run, slow where a likelihood is searched or an option differs."""
+    slow = {"reconstructed sets", "an assumed beta", "kappa ranks"}
+    marks = [pytest.mark.slow] if name in slow else []
     return pytest.param(name, id=name.replace(" ", "-"), marks=marks)
 
 

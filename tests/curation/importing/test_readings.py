@@ -70,7 +70,9 @@ KINDS = {
     n_raters=st.sampled_from([1, 3]),
 )
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=settings.default.max_examples // 3,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_each_printed_command_writes_a_task_or_asks_something_new(
     tmp_path_factory, names, n_raters
