@@ -132,7 +132,7 @@ def test_what_a_run_paid_names_the_judges_whose_price_is_unknown(place, stub):
     file = judges_file(place, far=local(stub), dear=local(stub, price=None, model="other"))
     words = ("run", "--task", "task", "--judges", "far,dear", "--judges-file", file)
     shown = invoke(*words, "--elicitation", "forced_choice")
-    assert shown.stdout.splitlines()[-1].endswith(", not counting dear (unknown price)")
+    assert shown.stdout.splitlines()[-2].endswith(", not counting dear (unknown price)")
 
 
 def test_dry_run_of_a_batch_is_half_where_that_is_offered(place, stub):
