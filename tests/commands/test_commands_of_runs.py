@@ -173,7 +173,8 @@ def test_a_judge_that_is_not_good_enough_is_improved_as_its_result_says(place, s
 @situation("_rating_command: harness annotate {} --rater NAME --elicitation paired")
 def test_ratings_in_both_forms_are_collected_as_the_result_says(good_run):
     """Only the name of the task was printed, which is found in few folders."""
-    [command] = [c for c in commands_in(invoke("validate", good_run).stdout) if "annotate" in c]
+    text = invoke("validate", good_run, "--details").stdout
+    [command] = [c for c in commands_in(text) if "annotate" in c]
     assert shlex.split(command)[2] == "./a task"
     open_page(command.replace("NAME", "ann"))
     assert "annotate" not in " ".join(next_steps(harness.validate("toxicity")))
