@@ -350,7 +350,7 @@ def test_more_response_sets_than_can_be_listed(tmp_path, monkeypatch):
             {"ignore": ["N/A"]},
             r"mapping\['ignore'\]: no answer is 'N/A'. The most similar labels are",
         ),
-        ({"abstain": ["?"]}, r"mapping\['abstain'\]: no answer is '\?'. The nearest"),
+        ({"abstain": ["?"]}, r"mapping\['abstain'\]: no answer is '\?'. The most similar"),
         (
             {"rename": ["yes=y"]},
             r"\['rename'\]: no answer is 'yes'. The most similar labels are 'y', 'n'",
