@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from harness.stats.data.arrays import Counts, IntArray
-    from harness.stats.reasons import Reason
+    from harness.stats.reasons import NAReason, Reason
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 _PAPER = "Krippendorff 2011, Computing Krippendorff's Alpha-Reliability"
+MOST_RATIOS = 40_000  # different numbers on a raw ratio scale, which take about 20 seconds
 LONGEST = 64  # integers on a shorter scale are counted, others sorted
 
 
@@ -238,7 +239,8 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
     Notes
     -----
     Time and memory are linear in the number of ratings, except for a sort. At the ratio level,
-    time is quadratic in the number of different ratings. Ordinal distances are differences of
+    time is quadratic in the number of different ratings, so alpha is NA, "not_computed", for more
+    than `MOST_RATIOS` of them. Ordinal distances are differences of
     midranks, so ordinal alpha is interval alpha of the midranks.
 
     Examples
@@ -315,6 +317,7 @@ def _of_labels(array: NDArray[np.generic], level: Level) -> Estimate:
     if not m.all():
         pairable = m[unit] > 0
         unit, values = unit[pairable], values[pairable]
+    value: float | None
     if level == "nominal":
         value = _nominal(unit, _codes(values), m)
     elif level == "ordinal":
@@ -324,17 +327,21 @@ def _of_labels(array: NDArray[np.generic], level: Level) -> Estimate:
     elif level == "interval":
         value = _interval(unit, values, m)
     else:
-        value = _ratio(unit, values, m)
+        value = _ratio(unit, values, m) if len(np.unique(values)) <= MOST_RATIOS else None
     n_pairable = int((m > 0).sum())
     return _described(value, n_pairable, len(array), len(unit))
 
 
-def _described(alpha: float, n_pairable: int, n_units: int, n_values: int) -> Estimate:
-    undefined = bool(np.isnan(alpha))
+def _described(alpha: float | None, n_pairable: int, n_units: int, n_values: int) -> Estimate:
+    """Describe alpha; it is nan if undefined, and None if it isn't computed."""
+    undefined = alpha is None or bool(np.isnan(alpha))
+    reason: NAReason = "constant_labels" if n_pairable else "too_few_raters"
+    if alpha is None:
+        reason = "not_computed"
     excluded = n_units - n_pairable
     return Estimate(
         value=None if undefined else alpha,
-        reason=("constant_labels" if n_pairable else "too_few_raters") if undefined else "",
+        reason=reason if undefined else "",
         n_used=n_pairable,
         n_excluded=excluded,
         excluded=exclusions([("too_few_raters", excluded)]),

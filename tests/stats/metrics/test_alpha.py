@@ -14,6 +14,7 @@ from harness.stats.metrics import alpha
 from harness.stats.metrics.alpha import (
     INTERVAL_ALPHA,
     LEVELS,
+    MOST_RATIOS,
     alpha_metric,
     coincidence_totals,
     coincidences,
@@ -266,3 +267,11 @@ def test_bad_input_is_refused_by_name(call, message):
     """The message names the argument and what was wanted."""
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_ratio_alpha_of_very_many_different_numbers_is_not_computed():
+    """Its time grows with their square, so a call would take minutes without a word."""
+    numbers = np.arange(1.0, MOST_RATIOS + 3.0).reshape(-1, 2)
+    estimate = krippendorff_alpha(numbers, "ratio")
+    assert (estimate.value, estimate.reason) == (None, "not_computed")
+    assert krippendorff_alpha(numbers, "interval").value is not None
