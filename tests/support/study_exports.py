@@ -352,7 +352,6 @@ def labels_of_projects() -> PublicShape:
             labels.append(
                 {
                     "label_kind": "Default",
-                    "version": "1.0.0",
                     "id": f"lb{i}{k}",
                     "label_details": {
                         "created_at": f"2026-01-0{k + 1}T10:00:{i:02}.000+00:00",
@@ -364,8 +363,7 @@ def labels_of_projects() -> PublicShape:
             ratings.append((str(i), who, answer))
         rows.append(
             {
-                "data_row": {"id": f"cl{i:04}", "row_data": sentence(i), "external_id": f"d{i}"},
-                "media_attributes": {"mime_type": "text/plain"},
+                "data_row": {"id": f"cl{i:04}", "row_data": sentence(i)},
                 "projects": {"cl0project": {"name": "Tones", "labels": labels}},
             }
         )

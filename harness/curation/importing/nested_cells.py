@@ -48,16 +48,18 @@ def unnested(table: Table) -> Table | None:
     table : Table
         The table as read from its file.
     """
-    former, known, notes = table, set[str](), list[str]()
+    former, known, notes, opened = table, set[str](), list[str](), list[str]()
     for _ in range(MOST_DEEP):
         table = _spread(table, notes, known)
         lists = _listing(table, known)
         known |= {*table.columns}
         if not lists:
             break
-        shown = ", ".join(lists)
-        notes.append(f"each object in {shown} is read as a row (--drop leaves out a column)")
+        opened += lists
         table = _made(table, _rows(table, lists))
+    if opened:
+        shown = ", ".join(opened)
+        notes.append(f"each object in {shown} is read as a row (--drop leaves out a column)")
     return None if table is former else replace(table, notes=(*former.notes, *dict.fromkeys(notes)))
 
 
@@ -174,8 +176,8 @@ def _spread(table: Table, notes: list[str], known: Collection[str]) -> Table:
         if not fields or any([*of] != fields for of in objects[1:]):
             columns[name] = column
             continue
-        what = "a list for each of" if read is _lists else "the fields"
-        notes.append(f"{name} holds {what} {', '.join(fields)}")
+        if read is _lists:
+            notes.append(f"{name} holds a list for each of {', '.join(fields)}")
         for field in fields:
             texts = ["", *(text_of(_cell(of[field])) for of in objects[1:])]
             spread = table.with_texts(name, texts).columns[name]
