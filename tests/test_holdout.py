@@ -161,7 +161,7 @@ def test_runs_and_judges_that_cannot_be_confirmed_are_named(task):
         run_of(task, holdout=0.0001)
     assert invoke("run", "--task", task, "--holdout", "1.5").exit_code == 2
     run = run_of(task, holdout=SHARE)
-    assert "Pass one of random" in str(confirm(run, "nobody").exception)
+    assert "Use one of random" in str(confirm(run, "nobody").exception)
     shutil.rmtree(run.path.parent)
     other = make_task_folder(task.parent / "other", 12)
     items = other / "items.jsonl"

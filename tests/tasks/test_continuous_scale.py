@@ -33,7 +33,7 @@ def test_numbers_are_kept_as_their_shortest_text(tmp_path):
             "out_of_bounds",
             "value '100.5' isn't between 0 and 100. Correct the value or the bounds",
         ),
-        ("-1", "out_of_bounds", "outside 0 to 100"),
+        ("-1", "out_of_bounds", "isn't between 0 and 100"),
         ("good", "non_numeric_value", "value 'good' is not a number. Write a number"),
         ("1e2", "non_numeric_value", "not a number"),
         ("CANNOT_ASSESS", "unknown_label", "write 'abstain: true'"),

@@ -241,7 +241,7 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path):
     outside = make(tmp_path / "outside")
     folder = make(tmp_path / "named", SAID | {"items": "link.jsonl"})
     (folder / "link.jsonl").symlink_to(outside / "items.jsonl")
-    assert "items: 'link.jsonl' leaves" in fault(folder)
+    assert "items: 'link.jsonl' is outside" in fault(folder)
     folder = make(tmp_path / "found", ratings=None)
     (folder / "ratings.csv").symlink_to(outside / "ratings.csv")
     assert "ratings: 'ratings.csv' leaves" in fault(folder)
@@ -383,7 +383,7 @@ def test_a_broken_task_does_not_hide_the_others(tmp_path, monkeypatch):
     make(tmp_path / "bad", {"name": "bad"})
     listed = {name: describe(folder) for name, folder in available_tasks()}
     assert listed["good"]["options"] == 2
-    assert "property: not found" in str(listed["bad"]["notice"])
+    assert "property: this field is missing" in str(listed["bad"]["notice"])
 
 
 def test_what_is_bundled_is_in_the_checkout():

@@ -149,7 +149,7 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("positive: [A, B, C]", "positive: every option is positive"),
         (
             "response_sets: contiguous",
-            "response_sets: found 'contiguous'. It needs an ordinal scale. List the sets instead.",
+            "response_sets: found 'contiguous'. This value needs an ordinal scale. List the sets instead.",
         ),
         ("response_sets: some", "response_sets: found 'some'. Input should be 'all'."),
         (
@@ -160,7 +160,7 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("response_sets: [[A, B], [C], [B, A]]", "response_sets: B, A is listed twice"),
         ("response_sets: [[A, A], [B, C]]", "response_sets: 'A' is listed twice"),
         ("response_sets: [[], [A, B, C]]", "response_sets: a set is empty"),
-        ("response_sets: []", "response_sets: option 'A' is in no set"),
+        ("response_sets: []", "response_sets: option 'A' isn't in any set"),
         (
             "pairwise: {answers: [a, b], first: A, second: B}",
             "pairwise: the scale is nominal, but this field is for a pairwise scale. Leave",
@@ -179,7 +179,7 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
             "raters: found 'robots'. Input should be 'expert', 'skilled' or 'crowd'.",
         ),
         ("rater_ids: fake", "rater_ids: found 'fake'. Input should be 'real' or 'positional'."),
-        ("ignore_labels: [A]", "ignore_labels: 'A' is an option"),
+        ("ignore_labels: [A]", "ignore_labels: 'A' is also listed as an option"),
         ("text: []", "text: found []. "),
         ("text: [a, a]", "text: 'a' is listed twice"),
         ("items:", "items: found ''. "),
@@ -217,7 +217,10 @@ def test_faults_of_a_field_name_it_and_the_remedy(tmp_path, line, message):
         ('["A\\nB", B]', "options.0.key: found 'A\\nB'. Write 1 to 64"),
         ("['A,B', B]", "options.0.key: found ',' in 'A,B'"),
         ("[CANNOT_ASSESS, B]", "options.0.key: CANNOT_ASSESS can't be an option. Write 'abst"),
-        ("[{key: A, label: cannot_assess}, B]", "options.0.label: CANNOT_ASSESS is not an option"),
+        (
+            "[{key: A, label: cannot_assess}, B]",
+            "options.0.label: CANNOT_ASSESS can't be an option",
+        ),
         ("[[A], B]", "options.0: found ['A']. "),
         ("[]", "options: found none, but the scale is nominal. List at least two options."),
         ("all", "options: found 'all'. "),
