@@ -244,11 +244,11 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path):
     assert "items: 'link.jsonl' is outside" in fault(folder)
     folder = make(tmp_path / "found", ratings=None)
     (folder / "ratings.csv").symlink_to(outside / "ratings.csv")
-    assert "ratings: 'ratings.csv' leaves" in fault(folder)
+    assert "ratings: 'ratings.csv' is outside" in fault(folder)
     folder = tmp_path / "whole"
     folder.mkdir()
     (folder / "task.yaml").symlink_to(outside / "task.yaml")
-    assert "'task.yaml' leaves" in fault(folder)
+    assert "'task.yaml' is outside" in fault(folder)
     folder = make(tmp_path / "circle", SAID | {"ratings": "loop.csv"})
     (folder / "loop.csv").symlink_to(folder / "loop.csv")
     assert str(folder) in fault(folder)

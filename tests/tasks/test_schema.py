@@ -149,7 +149,7 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("positive: [A, B, C]", "positive: every option is positive"),
         (
             "response_sets: contiguous",
-            "response_sets: found 'contiguous'. This value needs an ordinal scale. List the sets instead.",
+            "response_sets: found 'contiguous'. This value needs an ordinal scale. List the",
         ),
         ("response_sets: some", "response_sets: found 'some'. Input should be 'all'."),
         (
