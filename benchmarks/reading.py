@@ -22,7 +22,7 @@ import yaml
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit  # where earlier versions have it, too
-from harness.judging.strategies.strategy import named
+from harness.judging.strategies.strategy_registry import named
 from harness.tasks import Item, Option, Task
 
 CORPORA = Path(__file__).resolve().parent.parent / "tests" / "judging" / "parsing"

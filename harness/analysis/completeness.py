@@ -17,7 +17,7 @@ from harness.errors import ExitCode
 from harness.judging.parsing.envelope import thinks_first
 from harness.judging.parsing.grammar import REASONS
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
-from harness.judging.strategies.strategy import named
+from harness.judging.strategies.strategy_registry import named
 from harness.stats.selection.replies import MIN_ANSWERED
 from harness.tasks.item import ELICITATIONS, Elicitation
 

@@ -12,13 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 
 from harness.judging.model_names import provider_of, reasons_first
 from harness.judging.prompts.presentation_orders import N_ORDERS
-from harness.judging.strategies.strategy import (
-    DEFAULT,
-    TOKEN_LIMITS,
-    AnswerForm,
-    Strategy,
-    named,
-)
+from harness.judging.strategies.strategy import DEFAULT, TOKEN_LIMITS, AnswerForm, Strategy
+from harness.judging.strategies.strategy_registry import named
 from harness.tasks import TemplateName
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from harness.judging.judge_spec import CHAT_KINDS, easier_strategies
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.prompts.demonstrations import answers_of, group_of
-from harness.judging.strategies.strategy import joined, named, split_strategy
+from harness.judging.strategies.strategy_registry import joined, named, split_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

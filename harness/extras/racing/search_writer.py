@@ -27,7 +27,7 @@ from harness.judging.judges.judge_registry import look_up
 from harness.judging.prompts.demonstrations import answers_of
 from harness.judging.prompts.requests import Prompts, template_name
 from harness.judging.prompts.templates import MAX_BYTES, PART
-from harness.judging.strategies.strategy import named
+from harness.judging.strategies.strategy_registry import named
 from harness.options.concerns import RunOptions, Server
 from harness.tasks import load_task
 from harness.tasks.write import Field, write_task_file

@@ -29,14 +29,12 @@ from harness.judging.model_names import REASONING_MAX_TOKENS, provider_of, reaso
 from harness.judging.strategies.answer_schemas import SCHEMA_MAX_TOKENS
 from harness.judging.strategies.strategy import (
     DEFAULT,
-    DEFAULT_OF_ENSEMBLES,
     TOKEN_LIMITS,
     AnswerForm,
     Strategy,
-    joined,
-    named,
     with_room,
 )
+from harness.judging.strategies.strategy_registry import DEFAULT_OF_ENSEMBLES, joined, named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,7 +22,8 @@ from harness.judging.judges.providers import OPENAI, OWN_PROTOCOLS, PROVIDERS
 from harness.judging.model_names import provider_of
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import max_judges
-from harness.judging.strategies.strategy import TOKEN_LIMITS, split_strategy
+from harness.judging.strategies.strategy import TOKEN_LIMITS
+from harness.judging.strategies.strategy_registry import split_strategy
 from harness.options.concerns import NO_SERVER
 from harness.tasks.item import ELICITATIONS
 

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from harness.errors import TaskError
 from harness.judging.parsing.option_probabilities import distribution
 from harness.judging.prompts.demonstrations import group_of
-from harness.judging.strategies.strategy import DEFAULT, Combining, Strategy, joined, named
+from harness.judging.strategies.strategy import DEFAULT, Combining, Strategy
+from harness.judging.strategies.strategy_registry import joined, named
 from harness.judging.strategies.wrapped import Wrapped
 from harness.tasks import CANNOT_ASSESS
 

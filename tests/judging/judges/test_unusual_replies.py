@@ -17,7 +17,7 @@ from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.question import Message, Unit
 from harness.judging.prompts.requests import Prompts, Request
-from harness.judging.strategies.strategy import named
+from harness.judging.strategies.strategy_registry import named
 from harness.tasks import load_task
 
 STYLES = {"direct": "stub", "litellm": "openai/stub"}

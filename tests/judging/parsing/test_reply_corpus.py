@@ -50,7 +50,7 @@ from harness.judging.parsing.grammar import GRAMMAR_VERSION, REASONS
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.question import Unit
-from harness.judging.strategies.strategy import named
+from harness.judging.strategies.strategy_registry import named
 from harness.tasks import Item, Option, Task
 
 HERE = Path(__file__).resolve().parent

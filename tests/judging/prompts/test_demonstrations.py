@@ -21,7 +21,7 @@ from harness.judging.judges.judge_registry import look_up
 from harness.judging.prompts.demonstrations import FILE, answers_of, draw_demonstrations
 from harness.judging.prompts.question import Unit
 from harness.judging.prompts.requests import Prompts
-from harness.judging.strategies.strategy import named
+from harness.judging.strategies.strategy_registry import named
 from harness.options.concerns import RunOptions
 from harness.revalidation.causes import setup_of
 from harness.runs.run_folder import RunFolder

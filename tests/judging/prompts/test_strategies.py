@@ -12,7 +12,7 @@ from harness.judging.judges.judge_registry import build, look_up, own_judges, re
 from harness.judging.prompts.question import Unit
 from harness.judging.prompts.requests import Prompts
 from harness.judging.strategies.chain_of_thought import COT_MAX_TOKENS
-from harness.judging.strategies.strategy import named, split_strategy
+from harness.judging.strategies.strategy_registry import named, split_strategy
 from harness.options.concerns import NO_SERVER
 from harness.tasks import load_task
 from harness.tasks.item import ELICITATIONS

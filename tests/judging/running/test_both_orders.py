@@ -25,7 +25,7 @@ from harness.judging.prompts.question import Unit
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.strategies.endorsement import endorsed
-from harness.judging.strategies.strategy import named
+from harness.judging.strategies.strategy_registry import named
 from harness.options.concerns import RunOptions, Server
 from harness.runs.sources import source_of
 from harness.tasks import load_task

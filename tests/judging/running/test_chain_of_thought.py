@@ -16,7 +16,7 @@ from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.question import Unit
 from harness.judging.running.cost_estimate import REASONING_TOKENS
 from harness.judging.strategies.chain_of_thought import COT_MAX_TOKENS
-from harness.judging.strategies.strategy import named
+from harness.judging.strategies.strategy_registry import named
 from harness.options.concerns import Place, RunOptions, Server
 from harness.runs.run_folder import RunFolder
 from harness.tasks import load_task

@@ -23,7 +23,7 @@ from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.question import Unit
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.endorsement import endorsed, set_distribution
-from harness.judging.strategies.strategy import named
+from harness.judging.strategies.strategy_registry import named
 from harness.options.concerns import RunOptions, Server
 from harness.runs.sources import source_of
 from harness.stats import OptionSpace

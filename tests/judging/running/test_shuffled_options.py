@@ -23,7 +23,7 @@ from harness.judging.prompts.presentation_orders import OptionOrders
 from harness.judging.prompts.question import Unit
 from harness.judging.prompts.requests import Prompts
 from harness.judging.storage.reply_store import NoStore
-from harness.judging.strategies.strategy import named
+from harness.judging.strategies.strategy_registry import named
 from harness.options.concerns import RunOptions, Server
 from harness.revalidation.causes import setup_of
 from harness.runs.sources import source_of

@@ -18,7 +18,7 @@ from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.question import Unit
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.answer_schemas import SCHEMA_MAX_TOKENS, is_structured
-from harness.judging.strategies.strategy import named
+from harness.judging.strategies.strategy_registry import named
 from harness.options.concerns import RunOptions, Server
 from harness.runs.sources import source_of
 from harness.tasks import load_task

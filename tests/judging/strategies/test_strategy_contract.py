@@ -17,7 +17,8 @@ from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.demonstrations import draw_demonstrations
 from harness.judging.prompts.question import Unit
 from harness.judging.prompts.requests import Prompts
-from harness.judging.strategies.strategy import BUILT_IN, DEFAULT, Strategy, joined, named
+from harness.judging.strategies.strategy import DEFAULT, Strategy
+from harness.judging.strategies.strategy_registry import BUILT_IN, joined, named
 from harness.tasks import load_task
 
 PACKAGE = Path(inspect.getfile(Strategy)).parents[2]

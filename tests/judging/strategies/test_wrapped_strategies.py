@@ -14,7 +14,8 @@ from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.question import Unit
 from harness.judging.prompts.requests import Prompts
 from harness.judging.strategies.answer_bias import half_of
-from harness.judging.strategies.strategy import Combining, named
+from harness.judging.strategies.strategy import Combining
+from harness.judging.strategies.strategy_registry import named
 from harness.options.concerns import NO_SERVER
 from harness.tasks import load_task
 
