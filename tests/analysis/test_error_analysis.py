@@ -284,7 +284,7 @@ def test_malformed_weights_are_refused(inputs, message):
 
 def test_weights_for_abstention_need_a_task_that_allows_it():
     """K + 1 rows where nobody can abstain are a mistake."""
-    with pytest.raises(ValueError, match="Wanted 2 x 2"):
+    with pytest.raises(ValueError, match="Write 2 x 2"):
         task_of({"r": {"i0": "A"}}, abstain=False, weights=[[0, 1, 1], [1, 0, 1], [1, 1, 0]])
 
 

@@ -150,10 +150,9 @@ def test_variants_that_a_task_names_stand_beside_the_result():
         weights=costs,
         alt_test=AltTestFields(eps=0.2, expert="r1", gold="answer", quality=quality),
     )
-    answered = [
-        replace(entry, fields={"text": "x", "answer": truth[entry.id]}) for entry in task.items
-    ]
-    answered[0].fields.pop("answer")
+    first, *others = task.items
+    answered = [replace(entry, fields={"text": "x", "answer": truth[entry.id]}) for entry in others]
+    answered.insert(0, replace(first, fields={"text": "x"}))
     task = task.model_copy(update={"items": tuple(answered)})
     flipped = {item: "A" if i % 3 == 0 else label for i, (item, label) in enumerate(truth.items())}
     section = rater_replacement.section(prepare(source_of(task, {"z": flipped})))

@@ -38,7 +38,9 @@ def test_progress_of_all_processes_is_said_now_and_then(monkeypatch, capsys):
         now_s[0] = float(second)
         lines.progressed(SharedProgress(8, 100 + second))
     shown = capsys.readouterr().err.splitlines()
-    assert shown == [f"all processes: 8 asking, {n} replies in the store" for n in (110, 120)]
+    assert shown == [
+        f"all processes: 8 processes running, {n} replies in the store" for n in (110, 120)
+    ]
 
 
 def test_rate_forgets_what_was_long_ago():

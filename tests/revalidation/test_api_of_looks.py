@@ -94,7 +94,7 @@ def test_looks_are_excluded_and_accepted_and_alerts_are_posted_from_python(sched
     assert json.loads(alert["body"])["verdicts"] == {"a": "worse"}
     assert changed.exit_code == 1
     without = harness.revalidate(schedule.run, exclude=2, because="outage")
-    assert without.sentence.startswith("The replies of round 2 are excluded. Round 2 then: a ")
+    assert without.sentence.startswith("The replies of round 2 are excluded. Round 2 is then: a ")
     assert read_history(schedule.run / FILE).looks[-1].excluded == {2: "outage"}
     accepted = harness.revalidate(schedule.run, accept=1)
     assert accepted.sentence.startswith("Baseline 2 of this run contains the replies of round 1")

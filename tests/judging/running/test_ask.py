@@ -349,8 +349,9 @@ def test_resume_compares_requests_not_names(run, task, tmp_path):
     """A verdict on an edited item is not reused: the unit is asked anew."""
     run(Acting(spec(), task, answer))
     edited = load_task(str(make_task_folder(tmp_path / "edited")))
-    item = edited.items[0]
-    item.fields["text"] = "Edited."
+    first, *others = edited.items
+    changed = replace(first, fields={"text": "Edited."})
+    edited = edited.model_copy(update={"items": (changed, *others)})
     judge = Acting(spec(), edited, answer)
     _, log, _ = run(judge)
     assert sum(judge.asked.values()) == 2

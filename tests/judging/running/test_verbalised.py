@@ -136,8 +136,8 @@ def test_judges_that_finish_no_sentence_are_refused(folder, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("{{text}}", "{{comment}}", "template must contain {{text}}, each once"),
-        ("{{text}}", "it", "template must contain {{text}}, each once"),
+        ("{{text}}", "{{comment}}", "template must contain {{text}}, each exactly once"),
+        ("{{text}}", "it", "template must contain {{text}}, each exactly once"),
         ("B: polite", "C: polite", "write a word for each option: A, B"),
         ("B: polite", "B: Rude", "Give each option its own word"),
         ("B: polite", "B: 'not rude'", "found 'not rude'. Write a word that consists of letters"),
