@@ -61,7 +61,7 @@ def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
     if not best:
         return False
     rated = _ratings(draft, *best[0]) or _agreed(draft, best[0][1])
-    if not (required or rated):
+    if not required and (not rated or _rated_by_columns(draft, *best[0])):
         return False
     is_given = bool(draft.mapping.rater)
     if not is_given:
@@ -178,6 +178,13 @@ def _is_of_rater(draft: RoleDraft, name: str) -> bool:
     facts = draft.facts
     words = column_words.MARGINS | column_words.REMARK_COLUMNS
     return facts.is_plain(name) or facts.called(name, words) or facts[name].unique
+
+
+def _rated_by_columns(draft: RoleDraft, item: tuple[str, ...], rater: str) -> bool:
+    """Return whether columns named after raters contain the ratings, so no other has them."""
+    facts = draft.facts
+    columns = [n for n in _ratings(draft, item, rater) if facts.called(n, column_words.RATERS)]
+    return len(columns) > 1 and not facts.called(rater, column_words.PEOPLE)
 
 
 def _rated_of_item(draft: RoleDraft) -> None:
