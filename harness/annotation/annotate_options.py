@@ -67,7 +67,7 @@ class ProjectOptions(Seed):
     )
 
 
-class AddedAnswers(Outdated):
+class TeamAnswers(Outdated):
     """How to add a team's answers to a task."""
 
     rater_names: Repeated = option(

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.annotation.annotate_options import (
-    AddedAnswers,
     CollectedRaters,
     MergeOptions,
     PageOptions,
     ProjectOptions,
+    TeamAnswers,
 )
 from harness.cli import options
 from harness.cli.binding import takes
@@ -164,7 +164,7 @@ def add(
     task: options.TaskName,
     file: Annotated[Path, typer.Argument(help="The tool's export of the project.")],
     *,
-    wanted: AddedAnswers,
+    wanted: TeamAnswers,
     printing: Json,
 ) -> None:
     """Add the ratings of a project of `harness annotate project` to the task, each only once.
