@@ -67,11 +67,12 @@ NOT_RUN = {  # texts with a command that no test runs, and why
     HELP: {
         "FindingOptions: harness curate audit",
         "Holdout: harness confirm",
+        "MadeTask: harness curate export",
         "NewTaskOptions: harness curate import",
         "PromptFiles: harness improve writes one",
         "NextOptions: harness annotate --queue",
         "NextOptions: harness validate",
-        "ProjectOptions: harness curate next",
+        "TeamOptions: harness curate next",
         "TrustFiles: harness annotate --queue",
         "EstimateSubject: harness trust",
         "export: harness revalidate accepts it",
@@ -94,9 +95,9 @@ NOT_RUN = {  # texts with a command that no test runs, and why
         "view.js: harness view",
     },
     FILE: {
-        "read_export: harness annotate project --to argilla",
-        "read_export: harness annotate project --to label-studio",
-        "read_team_export: harness annotate project --to {}",
+        "read_export: harness curate export --to argilla",
+        "read_export: harness curate export --to label-studio",
+        "read_team_export: harness curate export --to {}",
     },
     "is a step of a pipeline, which tests/revalidation/test_schedule.py runs": {
         "github.yml.jinja: harness revalidate",

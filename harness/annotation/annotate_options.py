@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
-from harness.options.concerns import Elicitation, Seed
-from harness.options.declaration import Names, Options, Repeated, option
+from harness.options.concerns import Elicitation
+from harness.options.declaration import Options, Repeated, option
 
 
 class PageOptions(Options):
@@ -37,42 +36,9 @@ class CollectedRaters(Options):
     without: Repeated = option((), "A rater to leave out. Repeatable.")
 
 
-class Outdated(Options):
-    """Whether ratings of earlier versions count."""
+class MergeOptions(CollectedRaters):
+    """Ratings to add to a task."""
 
     outdated: bool = option(
         False, "Also add ratings of earlier versions of the item's text or options."
-    )
-
-
-class MergeOptions(Outdated, CollectedRaters):
-    """Ratings to add to a task."""
-
-
-class ProjectOptions(Seed):
-    """Project to write for a rating tool."""
-
-    tool: Literal["label-studio", "argilla"] = option(
-        ..., "Tool in which a team rates the items.", flag="--to"
-    )
-    form: Elicitation = option(
-        "forced_choice", "One option, all reasonable options, or both.", flag="--elicitation"
-    )
-    team_queue: Path | None = option(
-        None, "Table of what to rate, from harness curate next.", flag="--queue"
-    )
-    team: Names = option(None, "Raters among whom the items are divided.", flag="--raters")
-    per_item: int | None = option(
-        None, "With {team}: raters of each item. Default: all of them.", ge=1
-    )
-
-
-class TeamAnswers(Outdated):
-    """How to add a team's answers to a task."""
-
-    rater_names: Repeated = option(
-        (),
-        "The rater's name for an account in the tool. Repeatable.",
-        flag="--rater-name",
-        metavar="ACCOUNT=NAME",
     )

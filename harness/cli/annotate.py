@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.annotation.annotate_options import (
-    CollectedRaters,
-    MergeOptions,
-    PageOptions,
-    ProjectOptions,
-    TeamAnswers,
-)
+from harness.annotation.annotate_options import CollectedRaters, MergeOptions, PageOptions
 from harness.cli import options
 from harness.cli.binding import takes
-from harness.cli.output import echo, echo_json
-from harness.options.concerns import Json, Seed
+from harness.cli.output import echo
+from harness.options.concerns import Seed
 
 if TYPE_CHECKING:
     from harness.annotation import Merged, RatingSession
@@ -103,106 +96,6 @@ def export(
     loaded = _own_task(task)
     logs = collected_logs(loaded, rater=wanted.only_rater, without=wanted.without)
     echo(merge_summary("Wrote", export_ratings(loaded, file, logs)))
-
-
-@app.command("project", short_help="Write the items for a team's rating tool.")
-@takes
-def project(
-    task: options.TaskName,
-    folder: Annotated[Path, typer.Argument(help="Folder to write.")],
-    *,
-    wanted: ProjectOptions,
-    printing: Json,
-) -> None:
-    """Write a folder with files for a rating tool, one for each form of rating.
-
-    It also contains assignments.csv. `harness annotate add TASK EXPORT` adds the finished ratings.
-
-    \b
-    Examples:
-      harness annotate project ./mine team --to label-studio --raters ann,bea,cem
-      harness annotate project ./mine team --to argilla --queue queue.csv
-    """
-    from harness.annotation.teams.screens import make_team_screens
-    from harness.annotation.teams.team_project import write_project
-    from harness.tasks import load_task
-
-    if wanted.per_item and not wanted.team:
-        raise typer.BadParameter("this option works only with --raters", param_hint="--per-item")
-    if wanted.team_queue and wanted.team:
-        raise typer.BadParameter("pass --queue or --raters, not both")
-    loaded = load_task(task, unrated=True)
-    check_property(loaded)
-    screens = make_team_screens(
-        loaded,
-        form=wanted.form,
-        queue=wanted.team_queue,
-        raters=wanted.team or (),
-        per_item=wanted.per_item,
-        seed=wanted.seed,
-    )
-    files = write_project(loaded, screens, folder, wanted.tool)
-    load = {
-        rater: sum(rater in screen.raters for screen in screens)
-        for rater in dict.fromkeys(name for screen in screens for name in screen.raters)
-    }
-    if printing.as_json:
-        echo_json({"folder": str(folder), "files": files, "screens": len(screens), "raters": load})
-        return
-    echo(f"Wrote {folder}: {len(screens)} screens in {', '.join(files)}.")
-    if load:
-        echo("Screens by rater: " + ", ".join(f"{name} {n}" for name, n in load.items()) + ".")
-    echo(
-        "When all screens are rated, export them from the tool. Then:\n"
-        f"  harness annotate add {quote(str(loaded.folder))} EXPORT  # EXPORT: that file"
-    )
-
-
-@app.command("add", short_help="Add the ratings of a team's project to the task.")
-@takes
-def add(
-    task: options.TaskName,
-    file: Annotated[Path, typer.Argument(help="The tool's export of the project.")],
-    *,
-    wanted: TeamAnswers,
-    printing: Json,
-) -> None:
-    """Add the ratings of a project of `harness annotate project` to the task, each only once.
-
-    \b
-    Examples:
-      harness annotate add ./mine project-1.json --rater-name 1=ann
-    """
-    from harness.annotation import merge_ratings
-    from harness.annotation.teams.team_answers import problems_in_words
-    from harness.annotation.teams.team_project import read_team_export
-
-    pairs = [text.partition("=") for text in wanted.rater_names]
-    if any(not (account and person) for account, _, person in pairs):
-        raise typer.BadParameter("write ACCOUNT=NAME", param_hint="--rater-name")
-    loaded = _own_task(task)
-    answers = read_team_export(file, loaded, {account: person for account, _, person in pairs})
-    merged = merge_ratings(
-        loaded, answers.collected, source=file.name, keep_outdated=wanted.outdated
-    )
-    if printing.as_json:
-        fields = {
-            key: value for key, value in asdict(merged).items() if key not in {"path", "rows"}
-        }
-        counts = {"n_ratings": merged.n_ratings, "n_replaced": answers.n_replaced}
-        unused = {"problems": answers.problems, "unassigned": list(answers.unassigned)}
-        echo_json({"file": str(merged.path), **counts, **unused, **fields})
-        return
-    echo(merge_summary("Added to", merged, keep_outdated=wanted.outdated))
-    if answers.n_replaced:
-        echo(f"Replaced by a later answer from the same rater: {answers.n_replaced}.")
-    if answers.unassigned:
-        echo(f"Answered screens that were assigned to others: {', '.join(answers.unassigned)}.")
-    if answers.problems:
-        echo(f"Left out, because they aren't answers: {len(answers.problems)}:")
-        echo("\n".join(f"  {line}" for line in problems_in_words(answers.problems)))
-    if not merged.n_unrated:
-        echo(f"Next:\n  harness validate --task {quote(task)}")
 
 
 def _own_task(name: str) -> Task:

@@ -14,6 +14,7 @@ from harness.cli.binding import takes
 from harness.cli.option_panels import PanelCommand
 from harness.cli.output import echo, echo_json, echo_result, show, write
 from harness.cli.rating_queue import draw, finding_of, next_ratings
+from harness.cli.team import export_project
 from harness.curation.curation_options import (
     CardOptions,
     DownloadOptions,
@@ -22,13 +23,15 @@ from harness.curation.curation_options import (
     NewTask,
     NewTaskOptions,
     SampleOptions,
-    ScoreOptions,
+    TeamOptions,
 )
+from harness.curation.verdicts.score_export import SCORE_FORMATS
 from harness.errors import TaskError, fault_of
 from harness.options.concerns import Json, JsonOrDetails, Seed
 from harness.options.result_options import Page
 
 if TYPE_CHECKING:
+    from harness.curation.verdicts.score_export import ScoreFormat
     from harness.tasks.dataset_fields import HubDataset
 
 PASSES_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -306,27 +309,51 @@ app.command("import", cls=PanelCommand, short_help="Make a task from a table of 
 )
 
 
-@app.command("export", short_help="Write a task as one table.")
+@app.command("export", short_help="Write a task as one table, or for a rating tool.")
 @takes
 def export(
     task: options.TaskName,
-    file: Annotated[Path, typer.Argument(help="Table to write: csv or jsonl.")],
+    file: Annotated[
+        Path, typer.Argument(help="Table to write (csv or jsonl). With --to: a folder, or jsonl.")
+    ],
     *,
+    project: TeamOptions,
     printing: Json,
 ) -> None:
-    """Write a task, its ratings and verdicts as one table.
+    """Write a task, its ratings and verdicts as one table, or its items for a rating tool.
 
     FILE.task.yaml and the folder FILE.files next to the table contain the rest of the task,
     including images. `harness curate import FILE` restores the task from them. In csv, cells that
-    start with = + - @ get an apostrophe, which the import removes.
+    start with = + - @ get an apostrophe, which the import removes. With --to, the command writes a
+    folder with files for the rating tool, one for each form of rating, and assignments.csv.
+    `harness curate import EXPORT --into TASK` adds the finished ratings. With --to langfuse or
+    mlflow, FILE gets the judges' verdicts as scores of the traces that the items came from, with
+    one request per line.
 
     \b
     Examples:
       harness curate export ./mine ratings.csv
+      harness curate export ./mine team --to label-studio --raters ann,bea,cem
+      harness curate export ./mine team --to label-studio --queue queue.csv
+      harness curate export ./mine out.jsonl --to mlflow --verdicts verdicts.csv
     """
     from harness.curation.versions.task_export import export_task, sidecar_of
     from harness.tasks import load_task
 
+    form = next((form for form in SCORE_FORMATS if form == project.tool), None)
+    if form is not None:
+        _export_scores(task, file, form, project.verdicts, as_json=printing.as_json)
+        return
+    if project.tool is not None:
+        if project.per_item and not project.team:
+            raise typer.BadParameter("it goes with --raters", param_hint="--per-item")
+        if project.team_queue and project.team:
+            raise typer.BadParameter("pass --queue or --raters, but not both")
+        loaded = load_task(task, unrated=True)
+        export_project(
+            loaded, file, project, project.tool, seed=project.seed, as_json=printing.as_json
+        )
+        return
     summary = export_task(load_task(task), file)
     if printing.as_json:
         echo_json({"file": str(file), **asdict(summary)}, indent=None)
@@ -335,34 +362,22 @@ def export(
     echo(f"Wrote {file} and {sidecar_of(file).name}: {counts}.")
 
 
-@app.command("scores", short_help="Write verdicts as scores of the traces of a tool.")
-@takes
-def scores(
-    task: options.TaskName,
-    file: Annotated[Path, typer.Argument(help="File to write: jsonl.")],
-    *,
-    wanted: ScoreOptions,
-    printing: Json,
+def _export_scores(
+    name: str, file: Path, form: ScoreFormat, verdicts: Path | None, *, as_json: bool
 ) -> None:
-    """Write verdicts as scores of the traces that the items came from, one request per line.
-
-    \b
-    Examples:
-      harness curate scores ./mine out.jsonl --to langfuse
-      harness curate scores ./mine out.jsonl --to mlflow --verdicts verdicts.csv
-    """
+    """Write verdicts as scores, and print their number."""
     from harness.curation.verdicts.score_export import export_scores
     from harness.curation.versions.task_export import verdicts_of
     from harness.judging.parsing.external_verdicts import read_external
     from harness.tasks import load_task
 
-    loaded = load_task(task)
-    path = wanted.verdicts or verdicts_of(loaded)
+    task = load_task(name)
+    path = verdicts or verdicts_of(task)
     if path is None:
-        raise TaskError(f"{task}: has no verdicts.csv. Pass a run's verdicts with --verdicts.")
+        raise TaskError(f"{name}: has no verdicts.csv. Pass a run's verdicts with --verdicts.")
     path = path / "verdicts.jsonl" if path.is_dir() else path
-    summary = export_scores(loaded, read_external(path, loaded), file, wanted.score_format)
-    if printing.as_json:
+    summary = export_scores(task, read_external(path, task), file, form)
+    if as_json:
         echo_json({"file": str(file), **asdict(summary)}, indent=None)
         return
     counts = ", ".join(f"{judge} {n}" for judge, n in summary.judges.items())

@@ -14,6 +14,7 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
+from harness.cli.team import import_answers
 from harness.curation.importing.import_options import (
     ColumnOptions,
     FileOptions,
@@ -82,9 +83,17 @@ def import_(
       harness curate import counts.csv --as mine --counts n_toxic,n_not_toxic
       harness curate import ana.csv ben.csv --as mine
       harness curate import human.parquet --as mt-bench --recipe mt-bench
+      harness curate import project-1.json --into ./mine --rater-name 1=ann
     """
     tables = (files, columns, rated, settings, writing)
     given = {name for options in tables for name in options.model_fields_set}
+    subject.check_added_to(given)
+    if subject.into is not None:
+        if len(sources) > 1:
+            raise typer.BadParameter("--into accepts one file")
+        import_answers(sources[0], subject.into, subject, as_json=printing.as_json)
+        return
+    assert subject.made is not None, "the model says so"
     folder = options.task_folder(subject.made)
     from harness.curation.importing import check_new, read_source
     from harness.curation.importing.import_recipe import read_recipe

@@ -7,12 +7,13 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, model_validator
 
-from harness.options.concerns import AnswerKind, Out, Seed, TaskOption, Tau
+from harness.options.concerns import AnswerKind, Elicitation, Out, Seed, TaskOption, Tau
 from harness.options.declaration import Names, Options, Repeated, leave_out, option
 from harness.options.result_options import JudgeName, VerdictFile
 
-ScoreFormat = Literal["langfuse", "mlflow"]
 QueuePurpose: TypeAlias = Literal["consistency", "annotator-test", "pairs"]
+OF_TEAM = {"form", "team_queue", "team", "per_item", "seed"}
+OF_TOOL = {"": set(), "langfuse": {"verdicts"}, "mlflow": {"verdicts"}}  # others: a team
 DECILES = range(0, 101, 10)  # percentages
 
 
@@ -165,16 +166,40 @@ class SampleOptions(NewTask):
         return self
 
 
-class ScoreOptions(VerdictFile):
-    """Verdicts to write as scores, and for which tool."""
+class TeamOptions(VerdictFile, Seed):
+    """Project to write for a rating tool."""
 
     verdicts: Path | None = option(
         None,
-        "The verdicts to write, such as those of a run. Default: verdicts.csv of the task.",
+        "With {tool} langfuse or mlflow: the verdicts to write, such as a run's. Default: the "
+        "task's verdicts.csv.",
     )
-    score_format: ScoreFormat = option(
-        ..., "Tool whose traces get the verdicts as scores.", flag="--to"
+    tool: Literal["label-studio", "argilla", "langfuse", "mlflow"] | None = option(
+        None,
+        "Tool in which a team rates the items, or whose traces get the verdicts as scores.",
+        flag="--to",
     )
+    form: Elicitation = option(
+        "forced_choice",
+        "With {tool}: one option, all reasonable options, or both.",
+        flag="--elicitation",
+    )
+    team_queue: Path | None = option(
+        None, "With {tool}: table of what to rate, from harness curate next.", flag="--queue"
+    )
+    team: Names = option(
+        None, "With {tool}: raters among whom the items are divided.", flag="--raters"
+    )
+    per_item: int | None = option(
+        None, "With {team}: number of raters per item. Default: all raters.", ge=1
+    )
+
+    @model_validator(mode="after")
+    def _for_a_tool(self) -> Self:
+        takes = OF_TOOL.get(self.tool or "", OF_TEAM)
+        what = f"{self.tool} takes" if self.tool else "a table takes"
+        leave_out(self.model_fields_set - takes - {"tool"}, f"{what} none")
+        return self
 
 
 class VerdictImport(TaskOption):

@@ -206,13 +206,13 @@ def test_a_task_of_a_data_set_becomes_one_of_files(place):
 
 
 @situation(
-    "project: harness annotate add {} EXPORT # EXPORT",
-    "add: harness validate --task {}",
+    "export_project: harness curate import EXPORT --into {} # EXPORT",
+    "import_answers: harness validate --task {}",
 )
 def test_answers_of_a_team_are_added_as_the_project_says(place):
     """EXPORT is the file that the tool makes, as the command explains."""
     make_unrated_task(Path("b task"), ["One.", "Two.", "Three."])
-    made = invoke("annotate", "project", "./b task", "team", "--to", "label-studio")
+    made = invoke("curate", "export", "./b task", "team", "--to", "label-studio")
     [command] = printed(made.stdout)
     accounts = [{"id": 2, "email": "bea@x.example"}]
     export = label_studio_export(Path("team", "forced_choice"), accounts)

@@ -167,7 +167,7 @@ def read_export(content: bytes, where: str) -> list[TeamAnswer]:
         ]
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise TaskError(
-            f"{where}: these are not records from a dataset that `harness annotate project --to "
+            f"{where}: these are not records from a dataset that `harness curate export --to "
             f"argilla` made: {error}."
         ) from None
 

@@ -165,7 +165,7 @@ def read_export(content: bytes, where: str) -> list[TeamAnswer]:
     except (ValidationError, msgspec.ValidationError) as error:
         parts = fault_of(error)[:2] if isinstance(error, ValidationError) else (str(error),)
         raise TaskError(
-            f"{where}: this is not a JSON export of a project that `harness annotate project --to "
+            f"{where}: this is not a JSON export of a project that `harness curate export --to "
             f"label-studio` made: {': '.join(filter(None, parts))}."
         ) from None
 

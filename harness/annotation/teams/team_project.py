@@ -107,7 +107,7 @@ def read_team_export(path: Path, task: Task, names: Mapping[str, str]) -> TeamAn
     tool = next((tool for tool in TOOLS.values() if tool.is_export(content)), None)
     if tool is None:
         raise TaskError(
-            f"{path}: this is not a JSON export of a project that `harness annotate project --to "
+            f"{path}: this is not a JSON export of a project that `harness curate export --to "
             f"{'|'.join(TOOLS)}` made. Export the project as JSON."
         )
     given = tool.read(content, str(path))

@@ -143,7 +143,7 @@ def _langfuse_value(score: JsonObject) -> object:
 def _langfuse_rater(score: JsonObject) -> tuple[str, str]:
     """Return a score's author, and whether this is a person, a judge or unclear.
 
-    API scores come from people or programs. Scores by `harness curate scores` name their judge.
+    API scores come from people or programs. Scores by `harness curate export` name their judge.
     """
     judge = as_text(_object(score.get("metadata")).get("judge"))
     if score["source"] == "ANNOTATION":

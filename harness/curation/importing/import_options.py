@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
+from pydantic import model_validator
+
+from harness.errors import OptionError
 from harness.options.concerns import DryRun, Unasked
-from harness.options.declaration import Lists, Options, option
+from harness.options.declaration import Lists, Options, Repeated, leave_out, option
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+OF_ANSWERS = {"rater_names", "outdated_answers"}
 
 
 class FileOptions(Options):
@@ -114,12 +122,44 @@ class ColumnOptions(Options):
 
 
 class MadeTask(Options):
-    """The task to make from a table."""
+    """The task to make from a table, or to add its ratings to."""
 
-    made: str = option(..., "Name or path of the folder to make.", flag="--as")
+    made: str | None = option(None, "Name or path of the folder to make.", flag="--as")
+    into: str | None = option(
+        None, "Task to add the ratings of a project of `harness curate export` to."
+    )
+    rater_names: Repeated = option(
+        (),
+        "With {into}: the rater's name for an account in the tool. Repeatable.",
+        flag="--rater-name",
+        metavar="ACCOUNT=NAME",
+        rare=True,
+    )
+    outdated_answers: bool = option(
+        False,
+        "With {into}: also add ratings of earlier versions of the item's text or options.",
+        flag="--outdated",
+        rare=True,
+    )
     recipe: str | None = option(
         None, "Recipe for a published data set: a bundled name, or a YAML file."
     )
+
+    @model_validator(mode="after")
+    def _made_or_added_to(self) -> Self:
+        if (self.made is None) is (self.into is None):
+            problem = "pass {made} to make a task, or {into} to add ratings to one"
+            raise OptionError("", problem)
+        if self.into is None:
+            leave_out(self.model_fields_set & OF_ANSWERS, "it goes with {into}")
+        else:
+            self.check_added_to(self.model_fields_set - {"into", *OF_ANSWERS})
+        return self
+
+    def check_added_to(self, given: Collection[str]) -> None:
+        """Reject options about a table if a team's answers are added to a task."""
+        if self.into is not None:
+            leave_out(given, "with {into}, the project itself says how to read its answers")
 
 
 class WritingOptions(DryRun, Unasked):

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from harness.errors import TaskError
 from harness.files.regular_files import write_file, writing_to
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from harness.curation.curation_options import ScoreFormat
     from harness.files.json_values import JsonObject
     from harness.judging.parsing.verdict import Verdict
     from harness.tasks import Task
     from harness.tasks.item import Item
 
+ScoreFormat = Literal["langfuse", "mlflow"]
+SCORE_FORMATS: tuple[ScoreFormat, ...] = get_args(ScoreFormat)
 ENDING = ".jsonl"
 SHOWN_DIGITS = 32  # digits of the hash that is a score's id
 

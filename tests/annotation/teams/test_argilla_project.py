@@ -49,7 +49,7 @@ def argilla():
 def exported(task, form="forced_choice", *options):
     folder = task.parent / f"project-{form}"
     options = ("--to", "argilla", "--elicitation", form, *options)
-    result = invoke("annotate", "project", task, folder, *options)
+    result = invoke("curate", "export", task, folder, *options)
     assert result.exit_code == 0, (result.output, result.exception)
     return folder / form
 
@@ -98,7 +98,7 @@ def test_datasets_are_valid_and_come_back(argilla, name, tmp_path):
         assert all(set(record.fields.to_dict()) == fields for record in again)
         path = written(tmp_path / f"{form}.json", [record.to_dict() for record in again])
         who = [x for i, user in enumerate(USERS) for x in ("--rater-name", f"{user}={form}{i}")]
-        command = ("annotate", "add", task, path, *who)
+        command = ("curate", "import", path, "--into", task, *who)
         result = invoke(*command)
         assert result.exit_code == 0, result.exception
         n_ratings += 2 * n_items * (2 if form == "paired" else 1)
@@ -114,7 +114,7 @@ def test_discarded_responses_are_skips_and_drafts_are_left_out(tmp_path):
     for status, record in said:
         one = {"user_id": USERS[0], "status": status}
         record["responses"] = {"choice": [one | {"value": "A"}], "comment": [one | {"value": "!"}]}
-    result = invoke("annotate", "add", task, written(tmp_path / "x.json", records))
+    result = invoke("curate", "import", written(tmp_path / "x.json", records), "--into", task)
     assert "Skipped: 1" in result.output
     [rating] = load_task(task, unrated=True).ratings
     assert (rating.rater, dict(rating.provenance)["comment"]) == (USERS[0], "!")
@@ -135,6 +135,6 @@ def test_damaged_records_are_refused_in_one_line(tmp_path):
     task = folder_of(tmp_path, "binary", 3)
     content = [{"metadata": {"harness": '{"harness_items": 3}'}, "responses": {}}]
     path = written(tmp_path / "x.json", content)
-    error = invoke("annotate", "add", task, path).exception
+    error = invoke("curate", "import", path, "--into", task).exception
     assert isinstance(error, TaskError)
     assert "these are not records from a dataset" in str(error)

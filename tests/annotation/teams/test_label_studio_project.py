@@ -90,7 +90,7 @@ def task(request, tmp_path):
 
 def exported(task, *options, name="project"):
     folder = task.parent / name
-    result = invoke("annotate", "project", task, folder, "--to", "label-studio", *options)
+    result = invoke("curate", "export", task, folder, "--to", "label-studio", *options)
     assert result.exit_code == 0, (result.output, result.exception)
     return folder
 
@@ -115,7 +115,7 @@ def test_projects_are_valid_and_come_back(task):
             for annotation in one["annotations"]:
                 assert interface._validate_object(annotation, return_errors=True) == []
         path = written(task.parent / "project-1.json", export)
-        command = ("annotate", "add", task, path, "--rater-name", f"1=ann {form}")
+        command = ("curate", "import", path, "--into", task, "--rater-name", f"1=ann {form}")
         assert invoke(*command).exit_code == 0
         after = load_task(task)
         n_ratings += 2 * n_items * (2 if form == "paired" else 1)
@@ -151,7 +151,7 @@ def test_drawn_order_is_kept_in_the_data_and_undone(tmp_path):
         assert (data["name_2"], data["name_3"]) == ("Left", "Right")
         one["annotations"][0]["result"] = [label_studio_result(control, ["A"])]
     assert len(set(ones.values())) == 2
-    invoke("annotate", "add", task, written(tmp_path / "x.json", export))
+    invoke("curate", "import", written(tmp_path / "x.json", export), "--into", task)
     loaded = load_task(task)
     assert {r.item: r.value == "A" for r in loaded.ratings} == ones
     swapped = {r.item: dict(r.provenance).get("swapped", "") for r in loaded.ratings}
@@ -178,7 +178,7 @@ def test_skips_comments_flags_and_later_answers_come_back(tmp_path):
     third["annotations"] = [later | {"result": [label_studio_result(controls["choice"], ["B"])]}]
     third["annotations"].append(earlier)
     path = written(tmp_path / "x.json", [first, second, third])
-    result = invoke("annotate", "add", task, path)
+    result = invoke("curate", "import", path, "--into", task)
     assert "Replaced by a later answer from the same rater: 1." in result.output
     assert "Items flagged: 1. Comments: 1." in result.output
     loaded = load_task(task, unrated=True)
@@ -201,7 +201,7 @@ def test_values_that_are_no_answers_are_named_and_left_out(tmp_path):
     export = label_studio_export(folder, [1])
     for one, value in zip(export, (["Z"], ["A", "CANNOT_ASSESS"], ["Not"]), strict=True):
         one["annotations"][0]["result"] = [label_studio_result(control, value)]
-    result = invoke("annotate", "add", task, written(tmp_path / "x.json", export))
+    result = invoke("curate", "import", written(tmp_path / "x.json", export), "--into", task)
     assert "Left out, because they aren't answers: 2:" in result.output
     assert "the answer isn't one of the task's options" in result.output
     assert [r.value for r in load_task(task, unrated=True).ratings] == [("B",)]
@@ -217,7 +217,7 @@ def test_items_are_divided_among_raters(tmp_path):
     assert set(Counter(name for names in named for name in names).values()) == {3}
     queue = folder / "assignments.csv"
     other = task.parent / "queued"
-    invoke("annotate", "project", task, other, "--to", "label-studio", "--queue", queue)
+    invoke("curate", "export", task, other, "--to", "label-studio", "--queue", queue)
     queued = [t["data"] for t in json.loads((other / "forced_choice/tasks.json").read_text())]
     expected = {tuple(one["harness_items"]): one["harness_raters"] for one in data}
     assert {tuple(one["harness_items"]): one["harness_raters"] for one in queued} == expected
@@ -225,9 +225,9 @@ def test_items_are_divided_among_raters(tmp_path):
     path = written(tmp_path / "x.json", export)
     assert (
         "Answered screens that were assigned to others: zoe."
-        in invoke("annotate", "add", task, path).output
+        in invoke("curate", "import", path, "--into", task).output
     )
-    refused = invoke("annotate", "project", task, "x", "--to", "label-studio", "--per-item", 2)
+    refused = invoke("curate", "export", task, "x", "--to", "label-studio", "--per-item", 2)
     assert refused.exit_code == 2
 
 
@@ -254,9 +254,9 @@ def test_ratings_of_a_changed_text_are_named(tmp_path):
     items = task / "items.jsonl"
     items.write_text(items.read_text().replace("Text 1", "Text 11"), encoding="utf-8")
     path = written(tmp_path / "x.json", export)
-    result = invoke("annotate", "add", task, path)
+    result = invoke("curate", "import", path, "--into", task)
     assert "and left out (--outdated adds them): items i1." in result.output
-    assert "1 ratings" in invoke("annotate", "add", task, path, "--outdated").output
+    assert "1 ratings" in invoke("curate", "import", path, "--into", task, "--outdated").output
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_other_files_are_refused_in_one_line(tmp_path, content):
     """No export, a damaged one and a deeply nested one end with exit code 2."""
     task = folder_of(tmp_path, "binary")
     (tmp_path / "x.json").write_bytes(content)
-    result = invoke("annotate", "add", task, tmp_path / "x.json")
+    result = invoke("curate", "import", tmp_path / "x.json", "--into", task)
     assert isinstance(result.exception, TaskError)
     assert "this is not a JSON export" in str(result.exception)
 
@@ -283,7 +283,7 @@ def test_ratings_of_another_task_are_refused(tmp_path):
     export = label_studio_export(exported(task) / "forced_choice", [1])
     for one in export:
         one["data"]["harness_task"] = "other"
-    result = invoke("annotate", "add", task, written(tmp_path / "x.json", export))
+    result = invoke("curate", "import", written(tmp_path / "x.json", export), "--into", task)
     assert "ratings of task 'other', not of 'binary'" in str(result.exception)
     assert not (task / "ratings.jsonl").exists()
 
@@ -314,7 +314,7 @@ def test_ratings_of_bundled_tasks_survive_the_tool(name, tmp_path):
                 for value in [task.pairwise.swapped_key(key) if swapped else key]
             ]
     path = written(tmp_path / "x.json", export)
-    result = invoke("annotate", "add", folder, path)
+    result = invoke("curate", "import", path, "--into", folder)
     assert result.exit_code == 0, result.exception
     again = {(r.item, r.rater): r.value for r in load_task(folder).ratings}
     assert again == given

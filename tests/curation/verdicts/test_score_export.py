@@ -44,7 +44,7 @@ def imported(tmp_path, monkeypatch):
 
 
 def exported(place, form, *words):
-    done = invoke("curate", "scores", "made", "out.jsonl", "--to", form, *words)
+    done = invoke("curate", "export", "made", "out.jsonl", "--to", form, *words)
     assert done.exit_code == 0, done.exception
     return [json.loads(line) for line in (place / "out.jsonl").read_text().splitlines()], done
 
@@ -111,10 +111,11 @@ def test_numbers_and_sets_keep_their_kinds(tmp_path, monkeypatch):
     [
         (("out.csv", "--to", "langfuse"), "scores are written as .jsonl"),
         (("scores.json", "--to", "mlflow"), "scores are written as .jsonl"),
-        (("out.jsonl", "--verdicts", "v.csv"), "--to"),
+        (("out.jsonl", "--to", "langfuse", "--per-item", "2"), "--per-item"),
+        (("out.jsonl", "--verdicts", "v.csv"), "--verdicts"),
     ],
 )
-def test_scores_need_a_tool_and_a_file_of_lines(imported, words, message):
-    done = invoke("curate", "scores", "made", *words)
+def test_options_of_other_exports_are_refused(imported, words, message):
+    done = invoke("curate", "export", "made", *words)
     assert done.exit_code == 2 or isinstance(done.exception, HarnessError)
     assert message in f"{done.output}{done.exception}"
