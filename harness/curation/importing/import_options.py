@@ -151,7 +151,7 @@ class MadeTask(Options):
             problem = "pass {made} to make a task, or {into} to add ratings to one"
             raise OptionError("", problem)
         if self.into is None:
-            leave_out(self.model_fields_set & OF_ANSWERS, "it goes with {into}")
+            leave_out(self.model_fields_set & OF_ANSWERS, "this option works only with {into}")
         else:
             self.check_added_to(self.model_fields_set - {"into", *OF_ANSWERS})
         return self
