@@ -346,7 +346,9 @@ def export(
         return
     if project.tool is not None:
         if project.per_item and not project.team:
-            raise typer.BadParameter("this option works only with --raters", param_hint="--per-item")
+            raise typer.BadParameter(
+                "this option works only with --raters", param_hint="--per-item"
+            )
         if project.team_queue and project.team:
             raise typer.BadParameter("pass --queue or --raters, but not both")
         loaded = load_task(task, unrated=True)
