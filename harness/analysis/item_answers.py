@@ -137,7 +137,7 @@ class AnsweredItems:
 
 
 class _Sides(NamedTuple):
-    """The items that are shown, with more facts about each than ratings and verdicts."""
+    """The items that are shown, each with its ratings, its verdicts and further facts."""
 
     order: list[int]
     fields: Sequence[SlicedField]

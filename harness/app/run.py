@@ -399,8 +399,8 @@ def validate_run(
         return finish(folder, new_ledger=new_ledger)
     if new_ledger:
         raise RunError(
-            f"{folder.path}: nothing is written if your options differ from the run's or "
-            "metrics.json has a different version, so this command can't start a new ledger. "
+            f"{folder.path}: this command writes nothing, because your options differ from the "
+            "run's or its metrics.json has a different version. So it can't start a new ledger. "
             "Drop --new-ledger."
         )
     return validate(source_of(folder).with_settings(**chosen))

@@ -173,7 +173,7 @@ def compared_source(folder: RunFolder) -> Source:
 
 
 def _on_holdout(folder: RunFolder, task: Task) -> Iterator[str]:
-    """Report the number of held-out items, or that these items were held out."""
+    """Say how many items are held out or, for those items, that they were."""
     config = folder.manifest.config
     if config.confirms:
         yield f"these items were held out of {config.confirms}"
@@ -525,7 +525,7 @@ def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | 
 
 
 def _on_items(task: Task, holdout: float | None, confirmed: str | None) -> Iterator[str]:
-    """Report the number of held-out items, or that these items were held out."""
+    """Say how many items are held out or, for those items, that they were."""
     if confirmed is not None:
         yield "these items were held out of the validation of other verdicts"
     elif holdout is not None:

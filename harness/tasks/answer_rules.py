@@ -168,7 +168,7 @@ def _empty() -> BadAnswerError:
 
 
 def _response_set(value: object, rules: AnswerRules) -> tuple[str | tuple[str, ...], bool]:
-    """Read a response set in the order of the options, and whether it has other labels."""
+    """Return a response set in the order of the options, and whether it had other labels."""
     if value == CANNOT_ASSESS or (isinstance(value, str) and value in rules.foreign):
         return _option(value, rules)
     parts = [_option(part, rules) for part in _parts(value)]

@@ -271,7 +271,7 @@ def test_a_new_ledger_for_a_run_that_was_validated(task):
     run = harness.run(task, judges=["random"], out="runs")
     refused = invoke("validate", run.path, "--new-ledger", "--tau", "0.4")
     assert isinstance(refused.exception, RunError)
-    assert "so this command can't start a new ledger. Drop --new-ledger" in str(refused.exception)
+    assert "So it can't start a new ledger. Drop --new-ledger" in str(refused.exception)
     assert harness.validate(run, new_ledger=True).evidence.n_forgotten == 1
     assert harness.load_run(run.path).validation.evidence.n_tried == 1
 

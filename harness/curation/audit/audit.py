@@ -277,7 +277,7 @@ def _not_checked(
     if textless := sum(not task.has_text(item) for item in task.items):
         yield NotChecked(check="duplicates", reason=f"{textless:,} items have no text")
     if task.rater_ids != "real":
-        yield NotChecked(check="raters", reason="rater ids are positional: no rater is a person")
+        yield NotChecked(check="raters", reason="rater ids are positions in an item, not people")
     elif not rated.raters:
         yield NotChecked(check="raters", reason="there are no forced choices")
     if not has_times:

@@ -149,7 +149,7 @@ def few_item_raters(task: Task) -> Iterator[Finding]:
 
 
 def rater_facts(task: Task, rated: RatedChoices) -> tuple[RaterFacts, ...]:
-    """Compare each rater with the others for agreement, interval and tests."""
+    """Compare each rater's agreement with that of the others, with intervals and tests."""
     choices = rated.choices
     deviation = rater_deviation(choices)
     option, p_same = same_answer_p_values(choices)

@@ -1,4 +1,4 @@
-"""Rows in JSON documents without a known format: by id, by column, split, or below one key."""
+"""Rows of JSON documents without a known format: by id, by column, split, or below one key."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ def guess_answers(
 
 
 def _carriers(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the labels that contain each bare key among some labels, one per text."""
+    """Return, for each bare key among some labels, the labels that contain it, one per text."""
     carriers: dict[str, dict[tuple[str, str], str]] = {}
     names = list(names)
     for name in names:

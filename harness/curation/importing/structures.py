@@ -145,7 +145,7 @@ def with_voters(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def with_machines(table: Table, named: Collection[str] = ()) -> Table:
-    """Name the raters that are machines after their kind if their names are blank.
+    """Give machines without a name the name of their kind.
 
     A column such as ``annotator_kind`` says which rows are a person's, and a column of people, such
     as ``user_id``, is filled in these rows only.

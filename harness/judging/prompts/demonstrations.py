@@ -91,7 +91,9 @@ class Demonstrations:
                 f"{path}: cannot be read ({error.strerror}). Restore the file."
             ) from None
         except (ValueError, RecursionError):
-            raise PromptError(f"{path}: not a run's demonstrations. Restore the file.") from None
+            raise PromptError(
+                f"{path}: the file doesn't contain a run's demonstrations. Restore it."
+            ) from None
         return cls(
             {kind: [_checked(d, task, path) for d in of_kind] for kind, of_kind in drawn.items()}
         )

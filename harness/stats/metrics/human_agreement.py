@@ -195,7 +195,7 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
         contributions=fleiss_of_pooled_pairs,
         value=_generalised_value,
         reason=_reason_not_generalised,
-        paper="Fleiss 1971, generalised: all pairs of ratings alike",
+        paper="Fleiss 1971, generalised: all pairs of ratings weigh the same",
     ),
     _of_raters(
         name="fleiss_kappa_item_agreements",

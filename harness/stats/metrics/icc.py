@@ -38,7 +38,7 @@ def crossed_ratings(ratings: FloatArray) -> FloatArray:
 
 
 def two_way_sums(ratings: FloatArray) -> FloatArray:
-    """Return (n, 3 + k): 1, squared sum over raters / k, sum of squares, and (n, k) ratings.
+    """Return an (n, 3 + k) array: 1, squared sum of ratings / k, sum of squares, k ratings.
 
     An item that nobody rated has zeros.
     """

@@ -152,7 +152,7 @@ class Scoring:
         return self.value_of(self.sums(every, self.rated, n_replies))
 
     def value_of(self, sums: FloatArray) -> float:
-        """Return the metric for (n, d) contributions, identical in any order of the items."""
+        """Return the metric for (n, d) contributions, whatever the order of the items."""
         return float(self.metric.value(weighted_total(sums, self.weights)))
 
     def with_worst_answers(self, replies: Replies, n_replies: float) -> Replies | None:

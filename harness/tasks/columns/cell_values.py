@@ -100,7 +100,7 @@ def labels_of(value: object) -> tuple[tuple[str, ...], bool]:
 
 
 def list_of(value: object) -> list[object] | None:
-    """Read a list: a JSON array, a Python list or ``{"choices": [...]}``, or None for others."""
+    """Read a JSON array, a Python list or ``{"choices": [...]}``. Return None for other cells."""
     parsed = _literal(value, "[{") if isinstance(value, str) else value
     if isinstance(parsed, dict) and len(parsed) == 1:
         parsed = parsed.get("choices")

@@ -217,7 +217,7 @@ def test_a_run_keeps_its_demonstrations(task, tmp_path, item_text):
     ("change", "match"),
     [
         (lambda path: path.unlink(), "cannot be read"),
-        (lambda path: path.write_text('{"forced_choice": 1}'), "not a run's demonstrations"),
+        (lambda path: path.write_text('{"forced_choice": 1}'), "contain a run's demonstrations"),
         (
             lambda path: path.write_text(path.read_text().replace('"answer":"', '"answer":"Q')),
             "an answer is not an option",
