@@ -153,7 +153,7 @@ def _replayed(lines: Iterable[bytes], path: Path, task: Task) -> LoggedAnswers:
     for line in rest:
         try:
             logged.add(_decode_answer(without_checksum(line)))
-        except (DamagedLine, msgspec.MsgspecError):
+        except (DamagedLine, msgspec.MsgspecError, RecursionError):
             logged.n_damaged += 1
     return logged
 
@@ -161,7 +161,7 @@ def _replayed(lines: Iterable[bytes], path: Path, task: Task) -> LoggedAnswers:
 def _header(line: bytes, path: Path) -> LogHeader:
     try:
         header = msgspec.json.decode(without_checksum(line), type=LogHeader)
-    except (DamagedLine, msgspec.MsgspecError):
+    except (DamagedLine, msgspec.MsgspecError, RecursionError):
         raise TaskError(f"{path}: line 1 is damaged. Correct or remove the file.") from None
     if header.schema_version != SCHEMA_VERSION:
         raise TaskError(

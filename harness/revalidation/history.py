@@ -164,7 +164,7 @@ def _decoded(body: bytes, path: Path) -> Baseline | Look:
         record: Baseline | Look = _DECODER.decode(body)
         for time in record.times if isinstance(record, Look) else (record.at,):
             datetime.fromisoformat(time)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _of_another_version(path) from None
     if isinstance(record, Baseline) and record.schema_version != SCHEMA_VERSION:
         raise _of_another_version(path)

@@ -89,7 +89,7 @@ def read_differences(folder: RunFolder) -> dict[str, dict[str, Estimate]]:
         return {}
     try:
         rows = _DECODE(read_file(path))
-    except (OSError, msgspec.DecodeError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(
             f"{path}: can't be read ({error})", "Run the estimate again with --by"
         ) from None

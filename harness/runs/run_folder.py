@@ -414,7 +414,7 @@ class RunFolder:
     def kept_metrics(self) -> str:
         """Reason for keeping ``metrics.json`` of a different schema version, or "" if current."""
         file, written = self.path / METRICS, METRICS_SCHEMA
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, RecursionError):
             written = _DECODE_HEADER(read_file(file)).schema_version
         if written == METRICS_SCHEMA:
             return ""
@@ -663,7 +663,7 @@ def model_change(folder: RunFolder, validation: Validation) -> str:
 
 def _reported_models(run: RunFolder) -> dict[str, tuple[str, ...]]:
     """Return the model versions that each judge of a run reported."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         metrics = _DECODE_METRICS(read_file(run.path / METRICS))
         return {j.name: j.reported_models for j in metrics.judges if j.reported_models}
     return {}

@@ -262,7 +262,7 @@ def test_reconstructed_response_sets_rank_on_all_items():
         assert row.value == pytest.approx(validation.judge(name).metrics["mse(srs/srs)"].value)
     [note] = [note for note in validation.notes if "reconstructed" in note]
     assert "on 200 of 200 items are reconstructed from their forced choices" in note
-    assert "by F' of 175 pairs on 25 items" in note
+    assert "using F' from 175 pairs on 25 items" in note
     fixed, implied = reconstruct(p.human).distributions, implied_in_resamples(p.human)
     assert implied(np.ones(200)).theta == pytest.approx(fixed.theta)
     options = {"tau": 0.5, "positive": ("A",), "implied": fixed}

@@ -159,7 +159,7 @@ def test_study_of_finished_runs_is_that_of_the_command_that_ran_them(place, vali
     with contextlib.chdir(place):
         planned = invoke("run", *WORDS, "--dry-run", "--json")
         completed = invoke("lab", "study", *validations, "--json")
-        table = invoke("lab", "study", *validations)
+        table = invoke("lab", "study", *validations, "--details")
         written = invoke("lab", "study", *validations, "--page", "study.html")
     assert [quote["judge"] for quote in json.loads(planned.stdout)] == ["lexicon", "random"] * 2
     assert json.loads(completed.stdout) == json.loads(to_json(study(validations)))

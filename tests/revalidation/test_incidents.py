@@ -40,7 +40,7 @@ def test_an_incident_is_excluded_and_every_later_look_prints_it(tmp_path, stub):
     asked = stub.stats()["requests"]
     done = exclude(schedule, 2)
     assert done.exit_code == 0, done.output
-    assert "Round 3 then: judge stable." in done.stdout
+    assert "Round 3 is then: judge stable." in done.stdout
     assert stub.stats()["requests"] == asked
     before = read_history(schedule.run / FILE)
     assert [look.number for look in before.looks] == [1, 2, 3]
@@ -95,7 +95,7 @@ def test_excluding_the_look_that_was_worse_says_worse_of_the_others_anew(tmp_pat
         stub.set_table("judge", replies(N, answer))
         assert verdicts(schedule.look(code=1)) == {"judge": "worse"}
     shown = exclude(schedule, 1)
-    assert "Round 3 then: judge changed." in shown.stdout
+    assert "Round 3 is then: judge changed." in shown.stdout
     looks = read_history(schedule.run / FILE).looks
     assert [look.judges[0].verdict for look in looks[1:]] == ["changed", "changed"]
     assert (looks[2].judges[0].since, looks[2].judges[0].margin) == (2, None)
@@ -111,7 +111,7 @@ def test_excluding_a_good_look_leaves_a_judge_worse(tmp_path, stub):
     for answer, margin in ((majority, 0.0), (flipped, 0.1), (flipped, 0.1)):
         stub.set_table("judge", replies(N, answer))
         schedule.look("--margin", margin, code=None)
-    assert "Round 3 then: judge worse." in exclude(schedule, 1).stdout
+    assert "Round 3 is then: judge worse." in exclude(schedule, 1).stdout
     last = read_history(schedule.run / FILE).looks[-1]
     assert (last.margin, last.judges[0].since) == (0.1, 2)
     assert last.judges[0].margin > 0.1

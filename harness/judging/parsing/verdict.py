@@ -38,6 +38,7 @@ MAX_JUDGES = 50  # most judges in a run or a file, as every resample compares al
 MAX_CELLS = 20_000  # most pairs of options over all judges, as every resample stores them
 MAX_NAME_CHARS = 200  # longest name of a judge
 MAX_COST_USD = 1e6  # highest cost of a reply; a higher one is an error
+MAX_COUNT = 2**31 - 1  # of tokens and samples, which columns hold in 32 bits
 HEADER = b'{"schema_version": 1}\n'
 AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a unit whose conversation continues
 ALWAYS_WRITTEN = (
@@ -63,6 +64,7 @@ class _Record(
 
 
 Usd = Annotated[float, msgspec.Meta(ge=0, le=MAX_COST_USD)]
+Count = Annotated[int, msgspec.Meta(ge=-MAX_COUNT, le=MAX_COUNT)]
 
 
 def _written(default: Value | int) -> Any:  # noqa: ANN401 -- the member's type
@@ -111,9 +113,9 @@ class Reply(_Record, frozen=True, kw_only=True):
     text: str
     model: str | None = None
     finish_reason: str | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    cached_tokens: Count | None = None
     cost_usd: Usd | None = None
     latency_s: float | None = None
     logprobs: Any = None
@@ -192,7 +194,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     item: str
     judge: str
     elicitation: Elicitation
-    sample: int = _written(0)
+    sample: Count = _written(0)
     outcome: Outcome
     value: Value = _written(None)
     attempt: int = _written(1)
@@ -308,7 +310,7 @@ def decode(line: bytes) -> Verdict:
         raise VerdictError(str(damage)) from None
     try:
         return _DECODER.decode(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return _decode_slowly(body, error)
 
 
@@ -392,7 +394,7 @@ def verdict_schema() -> JsonObject:
 _DECODER = msgspec.json.Decoder(Verdict)
 
 
-def _decode_slowly(body: bytes, error: ValueError) -> Verdict:
+def _decode_slowly(body: bytes, error: Exception) -> Verdict:
     """Decode a line that msgspec rejects, with U+FFFD for lone surrogates, or raise an error."""
     problem: Exception = error
     if not isinstance(problem, msgspec.ValidationError):

@@ -114,7 +114,7 @@ def _numbers(folder: RunFolder) -> _Numbers | None:
     data = folder.read_metrics()
     try:
         return None if data is None else _DECODE(data)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
 
 

@@ -292,7 +292,7 @@ def test_completed_winner_is_validated_alone(place, stub):
     assert invoke(*words()).exit_code == 0
     [folder] = runs_of(place)
     n_raced = stub.stats()["requests"]
-    done = invoke("resume", folder.path, "--complete-winner")
+    done = invoke("resume", folder.path, "--complete-winner", "--details")
     assert done.exit_code == 0, done.output
     source = source_of(RunFolder.open(folder.path))
     assert source.race.completed
