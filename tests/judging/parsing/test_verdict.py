@@ -19,6 +19,7 @@ from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import (
     ALWAYS_WRITTEN,
     HEADER,
+    MAX_COUNT,
     PairValue,
     Reply,
     Verdict,
@@ -207,7 +208,7 @@ def test_verdict_tells_itself_in_a_line(task):
 # -- lines of the log ---------------------------------------------------------------------------
 
 TEXTS = st.text(max_size=20)  # NUL among them
-NUMBERS = st.none() | st.integers(0, 2**40)
+NUMBERS = st.none() | st.integers(0, MAX_COUNT)
 AMOUNTS = st.none() | st.floats(0, 1e6)
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-50, 0) | TEXTS,
@@ -380,3 +381,12 @@ def test_replies_against_golden(request):
     if request.config.getoption("--update-golden"):
         (GOLDEN / "verdicts.jsonl").write_text(text, "utf-8")
     assert text == (GOLDEN / "verdicts.jsonl").read_text("utf-8")
+
+
+def test_count_that_columns_cannot_hold_is_damage():
+    """Such a number ended in a traceback when the verdicts became columns."""
+    verdict = verdict_from(
+        item="i", judge="j", elicitation="forced_choice", outcome="failed", sample=MAX_COUNT + 1
+    )
+    with pytest.raises(VerdictError, match="sample"):
+        decode(encode(verdict))
