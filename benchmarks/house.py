@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -194,7 +195,9 @@ def main() -> None:
         task = write_task(folder / "task", N_ITEMS)
         entered = files_of_commands(task, f"http://127.0.0.1:{port}/v1", folder)
     for command, files in entered.items():
-        print(f"files that {command} enters: {len(files)}")
+        of_folder = Counter(file.partition("/")[0] for file in sorted(files))
+        listed = ", ".join(f"{name} {n}" for name, n in of_folder.items())
+        print(f"files that {command} enters: {len(files)} ({listed})")
     lines = {name: _lines_of(name) for name in sorted(folders)}
     print("lines: " + ", ".join(f"{name} {n:,}" for name, n in lines.items()))
 
