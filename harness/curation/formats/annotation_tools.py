@@ -239,6 +239,8 @@ def _argilla(content: object, reading: Reading) -> Iterator[Row]:
     several = len({name for record in records for name, *_ in record.answers()}) > 1
     models = [who for record in records for _, who, _ in record.suggested()]
     _long(reading, judges=models, several=several)
+    described = {name for record in records for name in _fields(record.metadata or {})}
+    reading.aside |= described - {name for r in records for name in _fields(r.fields or {})}
     for number, record in enumerate(records, 1):
         known = _fields(record.metadata or {}) | _fields(record.fields or {})
         shared = {"item_id": _id(record.id, number), **known}

@@ -40,6 +40,7 @@ def _toloka(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     reading.columns["id"] = ["ASSIGNMENT:task_id"] if has_task else inputs
     times = [name for name in ("ASSIGNMENT:submitted",) if name in rows[0]]
     reading.columns |= {"rated_at": times} if times else {}
+    reading.aside |= {name for name in rows[0] if name.startswith(("GOLDEN:", "HINT:"))}
     named = {*times, "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id"}
     platform = [name for name in rows[0] if name.startswith("ASSIGNMENT:") and name not in named]
     yield from ({n: value for n, value in row.items() if n not in platform} for row in kept)

@@ -55,6 +55,7 @@ def _prodigy(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     reading.columns |= {"label": ["chosen"]} | (
         {"criterion": ["criterion"]} if len(asked) > 1 else {}
     )
+    reading.aside |= {name for row in kept for name in _meta(row)} - {*fields}
     for row in kept:
         accepted = row.get("accept") or []
         chosen: Any = accepted if several else next(iter(accepted), None)

@@ -42,7 +42,7 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
         if mapping.one_row_per_item or facts.determines(mapping.id, n)
     ]
     free = [n for n in free if len(facts[n].values) > 1 or n_items == 1]
-    free = [n for n in free if n not in draft.computed]
+    free = [n for n in free if n not in {*draft.computed, *facts.table.reading.aside}]
     texts = [n for n in free if facts.is_prose(n) and not facts.called(n, column_words.SUMMARIES)]
     short = [n for n in free if n not in texts and _may_be_text(facts, n)]
     shown, remarks, unclear = list(own), list[str](), list[str]()

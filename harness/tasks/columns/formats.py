@@ -38,6 +38,8 @@ class Reading:
         Labels that are options, in order.
     lists : str or None
         ``ratings`` if a list in a cell contains the ratings of several raters.
+    aside : set of str
+        Columns about an item that judges never see, such as metadata and expected answers.
     unclear : tuple of str
         Raters that may be people or models according to the format.
     notes : list of str
@@ -49,6 +51,7 @@ class Reading:
     scale: ClosedScale | None = None
     options: tuple[str, ...] = ()
     lists: Literal["ratings"] | None = None
+    aside: set[str] = field(default_factory=set)
     unclear: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
 
