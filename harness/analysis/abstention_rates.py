@@ -1,4 +1,4 @@
-"""Test whether a judge abstains, or can't be read, more on some items than on others.
+"""Test whether a judge's abstention rate or unreadable rate differs between groups of items.
 
 Rao and Callison-Burch 2026, section 8: by difficulty, criterion and way of asking.
 """
@@ -35,7 +35,7 @@ RECEIVED = [i for i, outcome in enumerate(OUTCOMES) if outcome != "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateRow:
-    """Rates of a judge on the items with one value of a factor.
+    """Abstention and unreadable rates of a judge on the items with one value of a factor.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class RateRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateTest:
-    """Permutation tests for dependence of rates on a factor.
+    """Permutation tests of whether abstention and unreadable rates depend on a factor.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class RateTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeRates:
-    """Rates and tests for one judge that abstains or can't be read."""
+    """Rates and tests for a judge that has abstentions or unreadable replies."""
 
     judge: str
     rows: tuple[RateRow, ...]
@@ -82,7 +82,7 @@ class JudgeRates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbstentionRates:
-    """Rates of judges that abstained or couldn't be read, by factor.
+    """Abstention and unreadable rates by factor, for judges with such replies.
 
     Attributes
     ----------
@@ -95,7 +95,10 @@ class AbstentionRates:
 
 
 def section(p: Prepared, lost: Sequence[RatingTable]) -> AbstentionRates | None:
-    """Compare the rates of judges that lost replies. Return None if items have no factor."""
+    """Compare the rates of judges that abstained or had unreadable replies.
+
+    Return None if no factor divides the items.
+    """
     units = p.resampling(groups=p.groups).units(len(p.source.items))
     fields = [
         field
@@ -111,7 +114,7 @@ def section(p: Prepared, lost: Sequence[RatingTable]) -> AbstentionRates | None:
 
 
 class _Factor(NamedTuple):
-    """A factor's values, and the index of the value in each row of replies, or -1 for none."""
+    """Factor with its name, its values, and the value's index per row of replies (-1 for none)."""
 
     name: str
     values: tuple[str, ...]
@@ -119,7 +122,7 @@ class _Factor(NamedTuple):
 
 
 class _Replies(NamedTuple):
-    """Replies, with one row per item and elicitation: shares that abstained or were unreadable."""
+    """Shares of abstentions and unreadable replies, with a row per item and elicitation."""
 
     item: IntArray
     elicitation: IntArray
@@ -179,7 +182,11 @@ def _judge_rates(
 
 
 def _test(p: Prepared, factor: _Factor, replies: _Replies, units: Units) -> RateTest:
-    """Permute elicitations within items, or other labels between items or groups of items."""
+    """Test whether the rates depend on a factor.
+
+    Permute elicitations within items. Permute other labels between items, or between groups of
+    items.
+    """
     abstained, unreadable, labels = replies.abstained, replies.unreadable, factor.of_row
     blocks = replies.item
     if factor.name != ELICITATION:

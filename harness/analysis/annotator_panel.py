@@ -1,4 +1,4 @@
-"""A task's panel of raters in the form that the alternative annotator test uses."""
+"""Build the panel of raters for the alternative annotator test from a task."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def values_of(scale: OptionScale) -> dict[str, str | float]:
-    """Map each option to its number on an ordered scale, or else to its key."""
+    """Map each option to its number on an ordered scale. Otherwise, map it to its key."""
     if scale.numbers is None:
         return {option: option for option in scale.options}
     return dict(zip(scale.options, scale.numbers.tolist(), strict=True))
 
 
 def panel_of(task: Task, items: Sequence[str], read: Callable[[str], Hashable]) -> Panel:
-    """Return the ratings of some items, converted from text, without abstentions."""
+    """Return the ratings of the given items, without abstentions. ``read`` converts answers."""
     columns = task.rating_columns
     rows = columns.rows_of(items)
     kept = np.flatnonzero((rows >= 0) & columns.of_answers(is_choice))
@@ -62,26 +62,27 @@ POSITIONAL: Final = "positional_raters"
 
 
 def why_no_test(task: Task, judges: Sized) -> Reason:
-    """Return the reason why there is no annotator test, or "" if there is one."""
+    """Return why the annotator test cannot be run, or "" if it can."""
     return POSITIONAL if task.rater_ids == "positional" else "" if len(judges) else "no_judges"
 
 
 def design_of(task: Task, scale: OptionScale) -> AltTestDesign:
-    """Return the annotator test's design, which scores labels, or numbers on ordered scales."""
+    """Return the annotator test's design, which scores labels or, on ordered scales, numbers."""
     score: Score = "accuracy" if scale.numbers is None else "neg_rmse"
     return AltTestDesign(score=score, eps=eps_of(task))
 
 
 def eps_of(task: Task) -> float:
-    """Return the annotator test's margin from task.yaml, or the default for the kind of raters."""
+    """Return the annotator test's margin from task.yaml, or the default for this kind of rater."""
     settings = task.alt_test
     return EPS[task.raters] if settings is None or settings.eps is None else settings.eps
 
 
 def with_rater_wins(source: Source, human: RatingTable) -> RatingTable:
-    """Add the options that win against each rater to the raters' table, if the advantage ranks.
+    """Add the options that win against each rater to the raters' table.
 
-    Nothing is added if raters are not named. The score is the annotator test's.
+    This is needed only if the advantage probability ranks the judges. Nothing is added if raters
+    are not named. The score is the annotator test's.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Raters and judges in the alternative annotator test, and its named variants."""
+"""Raters and judges in the alternative annotator test, and the test's named variants."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NO_SET: Final = "no_ratings_of_one_set"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Annotators:
-    """The single choices of the raters, and one verdict of each judge per item.
+    """Forced choices of the raters, and one verdict per item from each judge.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Annotators:
 
     @classmethod
     def of(cls, p: Prepared, scale: OptionScale) -> Self:
-        """Collect choices and verdicts on a scale."""
+        """Collect the raters' choices and the judges' verdicts, as values on a scale."""
         panel = panel_of(p.task, p.human.items, values_of(scale).__getitem__)
         annotators = cls(p, scale, panel, {}, {})
         asked = [t for t in p.judges if CHOICES & p.source.planned[t.name].keys()]
@@ -80,7 +80,7 @@ class Annotators:
 
     @classmethod
     def compared(cls, p: Prepared) -> Self:
-        """Collect choices, and verdicts of ranked judges on the same number of replies per item.
+        """Collect choices, and verdicts of ranked judges from the same number of replies per item.
 
         The number is the one that the judge with the fewest replies reached on most items, and at
         most that at which judges are compared. The seed decides which of a judge's replies are
@@ -90,7 +90,7 @@ class Annotators:
         return annotators.at_replies(p.footing) if p.footing else annotators
 
     def at_replies(self, footing: Footing) -> Self:
-        """Return a copy with verdicts of ranked judges on as many replies as all of them have."""
+        """Return a copy with verdicts from the number of replies that all ranked judges have."""
         tables = [table for table in self.p.judges if table.name in footing.judges]
         replies = {
             table.name: replies_of(table, "s") for table in tables if table.name in self.verdicts
@@ -112,7 +112,7 @@ class Annotators:
         return drawn_replies(replies, r, rng_of)[:, self.scale.order]
 
     def judged(self, counts: Mapping[str, FloatArray]) -> Self:
-        """Return a copy with some judges' verdicts on each item, from (n, K) counts of replies."""
+        """Return a copy with the given judges' verdicts, from (n, K) arrays of reply counts."""
         verdicts, n_tied = dict(self.verdicts), dict(self.n_tied)
         for judge, of_judge in counts.items():
             numbers, n_tied[judge] = values_of_verdicts(
@@ -124,7 +124,7 @@ class Annotators:
     def tests(
         self, design: AltTestDesign, *, among: Collection[str] | None = None
     ) -> dict[str, AltTest]:
-        """Return every judge's test on all items, or on some."""
+        """Run every judge's test on all items, or only on the items in ``among``."""
         if among is None:
             return annotator_tests(self.panel, self.verdicts, design)
         rows = np.flatnonzero([item in among for item in self.panel.items])
@@ -135,7 +135,7 @@ class Annotators:
 
 
 def _coded(scale: OptionScale, panel: Panel, numbers: FloatArray) -> Coded:
-    """Convert (n,) values to the panel's codes, with nan as unanswered."""
+    """Convert an (n,) array of values to the panel's codes. A nan becomes an unanswered item."""
     places = np.full(len(numbers), UNANSWERED)
     answered = ~np.isnan(numbers)
     if scale.numbers is None:
@@ -148,10 +148,11 @@ def _coded(scale: OptionScale, panel: Panel, numbers: FloatArray) -> Coded:
 def values_of_verdicts(
     scale: OptionScale, counts: FloatArray, items: Sequence[str], *, judge: str, seed: int
 ) -> tuple[FloatArray, int]:
-    """Return a judge's value for each item, (n,), and the number drawn among several modes.
+    """Return a judge's value for each item, and the number of items on which a tied mode was drawn.
 
-    On an ordered scale, a value is the median of the replies, else the place of their mode. Seed,
-    judge and item determine the mode if several are tied. The value is nan if there is no reply.
+    The values have the shape (n,). On an ordered scale, a value is the median of the replies, else
+    the place of their mode. Seed, judge and item determine the mode if several are tied. The value
+    is nan if there is no reply.
     """
     if scale.numbers is not None:
         return medians(counts, scale.numbers), 0
@@ -160,7 +161,7 @@ def values_of_verdicts(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """The test with one setting changed.
+    """An annotator test with one setting changed.
 
     Attributes
     ----------
@@ -181,12 +182,12 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """Setting and value on one line."""
+        """The setting and its value on one line."""
         return f"{self.setting}={self.value}" if self.value else self.setting
 
 
 def variants(annotators: Annotators, design: AltTestDesign) -> dict[str, tuple[Variant, ...]]:
-    """Return the results of every variant that the data and task allow, by judge.
+    """Return each judge's results for all variants that the data and task allow.
 
     A task may add an expert, a field with right answers, the raters' quality, and weights. The
     negative of a weight is a similarity.
@@ -261,7 +262,7 @@ def _expert(
 
 
 def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, CombinedTest]:
-    """Test judges against combined raters, if the task combines any."""
+    """Test judges against combined raters, if the task defines combined raters."""
     settings = annotators.p.task.alt_test
     if settings is None or not settings.combine:
         return {}
@@ -280,7 +281,7 @@ def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, Combine
 
 
 def rater_correlations(annotators: Annotators) -> dict[str, Estimate]:
-    """Return each judge's mean correlation with the raters on ordered scales, or nothing.
+    """Return each judge's mean correlation with the raters, or an empty dict on unordered scales.
 
     The mean over raters is "Pears" in Calderon et al. 2025, table 2. Their "Acc" is the hit rate.
     """
@@ -292,7 +293,7 @@ def rater_correlations(annotators: Annotators) -> dict[str, Estimate]:
 def by_criterion(
     annotators: Annotators, design: AltTestDesign
 ) -> dict[str, dict[str, AnnotatorSummary]]:
-    """Test each judge on each criterion. Return nothing if items share one criterion or none."""
+    """Test each judge on each criterion. Return an empty dict for fewer than two criteria."""
     items = _items_by_criterion(annotators.p)
     if len(items) < 2:  # noqa: PLR2004 -- one domain is the test itself
         return {}

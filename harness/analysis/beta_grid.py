@@ -1,4 +1,4 @@
-"""Grid of betas at which goals and regions are evaluated."""
+"""Grid of betas at which goals and winning regions are evaluated."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SAME = 1e-9  # break points this close to a step are merged with it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surface:
-    """One judge's values on a grid of tau (rows) and beta (columns), or None if NA.
+    """One judge's values on a grid with a row per tau and a column per beta. A value is None if NA.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Surface:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Every judge's consistency and bias at every cut-off and every beta of the raters.
+    """Every judge's consistency and bias for every cut-off and every beta of the raters.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ def grid_of(
     n_replies: float | None = None,
     times: IntArray | None = None,
 ) -> Grid:
-    """Evaluate the goals at every beta and tau, without intervals.
+    """Compute the goals at every beta and tau, without intervals.
 
     Judges decide by ``n_replies`` replies to each item, or by all if None. Each row of the tables
     counts as ``times`` items, (n,), or as one.
@@ -120,7 +120,11 @@ def grid_of(
 def grid_betas(
     regions: Mapping[str, Sequence[BreakEven]], tau: float
 ) -> tuple[tuple[float, ...], int]:
-    """Return the steps and break points. If there are too many, the run's tau has priority."""
+    """Return the grid's betas, and the number of break points left out.
+
+    The grid consists of equal steps and the break points. If there are too many break points, those
+    at the run's tau come first.
+    """
     steps = [step / STEPS for step in range(STEPS + 1)]
     at_tau, elsewhere = set[float](), set[float]()
     for rows in regions.values():
@@ -134,9 +138,10 @@ def grid_betas(
 def _goals(
     decided: FloatArray, judged: Sequence[FloatArray], times: FloatArray
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return (J, B) consistency and bias of J judges' (n,) decisions against (n, B) decisions.
+    """Compare J judges' decisions on n items with the raters' decisions at B betas.
 
-    A judge's decisions may be probabilities. Each row counts ``times``, (n,).
+    Return the (J, B) consistency, the (J, B) bias and the (J,) number of items that both decided. A
+    judge's decisions may be probabilities. Each row counts ``times``, (n,).
 
     The third array is the number of items that both sides decided, (J,).
     """
@@ -152,6 +157,6 @@ def _goals(
 
 
 def replies_to_sets(p: Prepared) -> float | None:
-    """Return the replies per item at which judges' response sets are compared."""
+    """Return the number of replies per item at which judges' response sets are compared."""
     items = p.common.get("response_set")
     return None if items is None else items.n_replies

@@ -1,4 +1,4 @@
-"""Sensitivity of the decision to beta, the cut-off, bounds, reconstruction and rater error."""
+"""Sensitivity of the decision to beta, cut-off, bounds, reconstruction and rater error."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ MAX_CELLS = 100_000  # items times response sets; with more, the likelihood take
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionOverBeta:
-    """The judges that a metric selects along a grid of the raters' beta.
+    """Judges that a metric selects at each of the raters' betas on a grid.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class BestAtBeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """Dependence on beta: how often raters who chose a negative option would accept a positive one.
+    """Dependence on beta: the share of raters with a negative choice who accept a positive option.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class Sensitivity:
 
 
 def section(p: Prepared, distinguishable: Sequence[str] = ()) -> Sensitivity:
-    """Estimate how the comparison of judges depends on the response sets behind choices.
+    """Estimate how the comparison of judges depends on the response sets behind forced choices.
 
     The ranked judges are compared on the items that the ranking uses. ``distinguishable`` names the
     first judge and those that are significantly worse.
@@ -199,7 +199,7 @@ class _Sweep(TypedDict):
 
 
 def _with_sweep(section: Sensitivity, p: Prepared, distinguishable: Sequence[str]) -> Sensitivity:
-    """Add the best judge at each beta."""
+    """Add the regions in which each judge is the best, and the judges' values at each beta."""
     tables = (p.compared.human, *p.ranked_tables())
     units = Units.of(len(p.compared.human.items), None)
     (human, *judges), units, _ = one_of_each_kind(tables, units, {})
@@ -228,7 +228,7 @@ def _with_sweep(section: Sensitivity, p: Prepared, distinguishable: Sequence[str
 
 
 def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, SelectionOverBeta]:
-    """Select a judge by each metric at each beta, and compute its loss on each goal."""
+    """Select a judge by each metric at each beta, and compute that judge's loss on each goal."""
     if not judges:
         return {}
     own = () if p.metric in {*SELECTED_BY, *GOALS} else (p.own.row(p.metric),)
@@ -250,7 +250,7 @@ def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, Selecti
 def _selected(
     name: str, losses: Mapping[str, FloatArray], judges: tuple[str, ...]
 ) -> SelectionOverBeta:
-    """Summarise a metric's selections from the (betas, J) losses by each metric."""
+    """Summarise the judges that a metric selects. ``losses`` has a (betas, J) array per metric."""
     chosen = chosen_by(losses[name].T).T & ~np.isnan(losses[name])
     values, extra = {}, {}
     for goal in GOALS:
@@ -273,7 +273,7 @@ def _selected(
 
 
 def _best_at_beta(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, BestAtBeta]:
-    """Find the best candidates at the raters' beta, in the data and in resamples."""
+    """Find the best candidates at the raters' beta, both in the data and in resamples."""
     beta = p.own.human_translation.beta.value
     if beta is None or not judges:
         return {}
@@ -317,7 +317,7 @@ def _why_no_bounds(p: Prepared) -> Reason:
 
 
 def _with_bounds(section: Sensitivity, p: Prepared) -> Sensitivity:
-    """Add the bounds if raters gave only forced choices, or pairs on some of the items."""
+    """Add the bounds, for tasks with only forced choices or with pairs on only some items."""
     human, judges = p.compared.human, p.ranked_tables()
     positive, n_replies = p.compared.positive, replies_to_sets(p)
     if p.sets.from_pairs:
@@ -358,7 +358,7 @@ def _with_bounds(section: Sensitivity, p: Prepared) -> Sensitivity:
 
 
 def _has_likelihood(p: Prepared) -> bool:
-    """Return whether independent calls can show F, from sets, or beta, from positive options."""
+    """Return whether independent calls can identify F (from sets) or beta (positive options)."""
     space = p.compared.human.space
     if space.fully_specified or not space.sets_known:
         return False
@@ -367,7 +367,7 @@ def _has_likelihood(p: Prepared) -> bool:
 
 
 def _with_likelihood(section: Sensitivity, p: Prepared) -> Sensitivity:
-    """Add F and beta of the judges, and F of the raters, from independent calls."""
+    """Add the judges' F and beta and the raters' F, estimated from independent calls."""
     tables = p.compared.judges
     fits = {table.name: _fitted(p, table) for table in tables}
     matrices = {name: matrix for name, (matrix, _) in fits.items() if matrix is not None}
@@ -381,7 +381,7 @@ def _with_likelihood(section: Sensitivity, p: Prepared) -> Sensitivity:
 
 
 def _fitted(p: Prepared, table: RatingTable) -> tuple[CommonF | None, Estimate | None]:
-    """Estimate F, if there are calls, and beta, if there are positive options."""
+    """Estimate F, or None without calls, and beta, or None without positive options."""
     positive, beta = p.compared.positive, None
     if len(table.items) * len(table.space.sets) > MAX_CELLS:
         na = Estimate(value=None, reason="not_computed", n_used=0, n_excluded=len(table.items))

@@ -1,4 +1,4 @@
-"""Sentences on the implications of choices and pairs for decisions at a cut-off."""
+"""Notes on what choices and pairs imply for decisions at a cut-off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_NAMED = 3  # most differences that are named
 
 
 def notes_on_bounds(sensitivity: Sensitivity) -> Iterator[str]:
-    """Yield sentences on settled and open comparisons, if pairs replace sets."""
+    """Yield notes on the bounds for judges and pairs of judges, if only some items have pairs."""
     bounds = {
         judge: goals["decision_consistency"]
         for judge, goals in sensitivity.bounds.items()
@@ -59,7 +59,7 @@ def assumption(modelled: ModelledDecisions) -> str:
 
 
 def notes_on_model(modelled: ModelledDecisions | None) -> Iterator[str]:
-    """Yield a set model's assumptions, and the better judge under this model."""
+    """Yield the set model's assumption, and a note for each pair of judges under this model."""
     if modelled is None:
         return
     yield assumption(modelled)

@@ -1,4 +1,4 @@
-"""Results of checking a judge without any label."""
+"""Result of checking a judge without labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlipRow:
-    """Frequency of different answers in two replies that should agree.
+    """Flip rate between two replies that should agree.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class FlipRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCheck:
-    """A judge's behaviour on items without any label.
+    """A judge's behaviour on unlabelled items.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class JudgeCheck:
         return f"JudgeCheck({self.judge!r}, {self.n_items} items, flipped {self.flipped.value})"
 
     def flipped_by(self, change: str) -> Estimate | None:
-        """Return the share of answers that a change flips, or None if the change wasn't tested."""
+        """Return the flip rate under a prompt change, or None if the change was not tested."""
         return next((row.flipped for row in self.rows if row.change == change), None)
 
     @classmethod

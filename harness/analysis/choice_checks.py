@@ -1,4 +1,4 @@
-"""Checks of the user's choices: metric, cut-off, beta and level must fit the task."""
+"""Checks that the user's choices of metric, cut-off, beta and level fit the task."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
-    """Reject choices under which `prepare` would fail.
+    """Reject choices for which `prepare` would fail.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
 
 
 def check_metric(task: Task, choices: Choices, name: str) -> None:
-    """Reject a metric that a validation of the task does not have.
+    """Reject a metric that is not computed for the task.
 
     Raises
     ------

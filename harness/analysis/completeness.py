@@ -1,4 +1,4 @@
-"""Completeness of a judge: its planned replies compared with its actual replies.
+"""Completeness of a judge's replies: planned replies compared with received ones.
 
 planned = answered + abstained + refused + invalid + failed + not asked. Whether a judge can be
 assessed follows from these counts in `Completeness`, for runs, rounds, races and estimates, and not
@@ -39,7 +39,7 @@ UNUSABLE: tuple[CountedOutcome, ...] = ("abstained", "refused", "invalid", "fail
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """Whether a judge replied enough to be assessed.
+    """Counts of a judge's replies, which show whether it can be assessed.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Completeness:
 
     @property
     def standing(self) -> JudgeStanding:
-        """Standing: not assessed without answers, incomplete with too few or if cut short."""
+        """State of a judge: not assessed (no answers), incomplete (too few answers) or complete."""
         if not self.total("answered"):
             return "not assessed"
         is_short = any(c.answered < self.min_answered * c.planned for c in self.counts)
@@ -72,22 +72,22 @@ class Completeness:
 
     @property
     def shortfall(self) -> Shortfall:
-        """The reason why a judge can't be assessed, or "" if there is none."""
+        """The reason why the judge cannot be assessed, or "" if there is none."""
         standing = self.standing
         return "" if standing == "complete" or not self.total("planned") else standing
 
     @property
     def n_missing(self) -> int:
-        """Planned replies that are missing and can still be requested."""
+        """Number of planned replies that are missing and can still be requested."""
         return self.total("failed") + self.total("not_asked")
 
     def plus(self, other: Self) -> Self:
-        """Add the counts for other items in the same elicitations."""
+        """Add the counts from other items in the same elicitations."""
         pairs = zip(self.counts, other.counts, strict=True)
         return replace(self, counts=tuple(one.plus(two) for one, two in pairs))
 
     def total(self, outcome: CountedOutcome) -> int:
-        """Return a count over all elicitations."""
+        """Return a count summed over all elicitations."""
         return sum(getattr(counts, outcome) for counts in self.counts)
 
     def __str__(self) -> str:
@@ -122,13 +122,13 @@ def completeness_of(
 
 
 def fails_too_often(n_failed: int, n_planned: int, min_answered: float | None = None) -> bool:
-    """Return whether failed calls reduce answers below the minimum share."""
+    """Return whether failed calls reduce the share of answers below the minimum."""
     least = MIN_ANSWERED if min_answered is None else min_answered
     return n_failed > (1.0 - least) * n_planned
 
 
 def failure_reason(verdicts: Sequence[Verdict]) -> str:
-    """Return the reason for most of a judge's failed calls, or "" if none failed."""
+    """Return the reason for most of a judge's failed calls, or "" if no call failed."""
     reasons: Counter[str] = Counter()
     for kind, n in columns_of(verdicts).n_by_kind():
         if kind.outcome == "failed":
@@ -137,7 +137,7 @@ def failure_reason(verdicts: Sequence[Verdict]) -> str:
 
 
 def exit_code_of(judges: Iterable[Completeness]) -> ExitCode:
-    """Return `INCOMPLETE` if a judge can't be assessed, else `DONE`."""
+    """Return `INCOMPLETE` if a judge cannot be assessed, else `DONE`."""
     complete = all(judge.is_complete for judge in judges)
     return ExitCode.DONE if complete else ExitCode.INCOMPLETE
 
@@ -160,7 +160,7 @@ CAUSES = REASONS | {"not_an_option": REASONS["no_option"]} | OF_TOKENS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableReplies:
-    """A judge's replies without a verdict, if they exceed `MAX_SHARE`.
+    """A judge's unreadable replies, for judges on which their share exceeds `MAX_SHARE`.
 
     Attributes
     ----------
@@ -199,12 +199,12 @@ class UnreadableReplies:
 
     @property
     def share(self) -> float:
-        """Share of unreadable replies."""
+        """Share of replies that are unreadable."""
         return self.n / self.n_replies
 
 
 def unreadable_replies(source: Source) -> tuple[UnreadableReplies, ...]:
-    """Return the unreadable replies for each judge with more than a few."""
+    """Return the unreadable replies of each judge whose unreadable share exceeds `MAX_SHARE`."""
     by_judge = (_of_judge(source, facts) for facts in source.judges)
     return tuple(replies for replies in by_judge if replies is not None)
 
@@ -246,7 +246,7 @@ def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
 
 
 def _strategies(facts: JudgeFacts, unreadable: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return strategies to try. For reasoning judges, leave out first-token ones."""
+    """Return other strategies to try. For reasoning judges, omit strategies that need logprobs."""
     replies = [reply for verdict in unreadable for reply in verdict.replies]
     if not any(reply.reasoning or thinks_first(reply.text) for reply in replies):
         return facts.other_strategies
@@ -269,7 +269,7 @@ def _is_cut_off(verdict: Verdict) -> bool:
 
 
 def _cause(verdict: Verdict, facts: JudgeFacts, source: Source) -> str:
-    """Return the reason that a reply has no verdict, in words."""
+    """Return in words why a reply has no verdict."""
     if _is_cut_off(verdict):
         return f"{CUT_OFF} at {facts.max_tokens} tokens" if facts.max_tokens else CUT_OFF
     slug = verdict.reason.split(",")[0].rpartition(":")[2] or verdict.outcome
@@ -279,12 +279,12 @@ def _cause(verdict: Verdict, facts: JudgeFacts, source: Source) -> str:
 
 
 def _text_of(verdict: Verdict) -> str:
-    """Return the text of a reply, or its reasoning if the reply has no other text."""
+    """Return the text of a reply, or its reasoning if the text is empty."""
     return verdict.text or (verdict.reply.reasoning if verdict.reply else "")
 
 
 def _examples(source: Source, facts: JudgeFacts, unreadable: Sequence[Verdict]) -> Iterator[str]:
-    """Yield the beginnings of replies, with different causes first. Skip replies without a text."""
+    """Yield excerpts of unreadable replies, with different causes first. Skip empty replies."""
     if not any(source.task.has_text(item) for item in source.items):
         return
     place = {item.id: i for i, item in enumerate(source.items)}

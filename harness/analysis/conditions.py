@@ -1,4 +1,4 @@
-"""Conditions on numbers and verdicts, such as ``kappa:lower > .6``: one grammar, one evaluator."""
+"""Conditions on numbers and verdicts, such as ``kappa:lower > .6``, with one grammar."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SEPARATOR = re.compile(r",(?![^()]*\))")  # commas in a metric's name don't coun
 
 @dataclass(frozen=True, slots=True)
 class ComparedQuantity:
-    """A number, or an end of its interval, possibly without its sign."""
+    """Quantity in a condition: a value or an interval's end, with or without its sign."""
 
     name: str
     end: End = "value"
@@ -48,7 +48,7 @@ class ComparedQuantity:
 
     @classmethod
     def read(cls, text: str, end: End = "value") -> Self:
-        """Read a name, optionally in ``abs(...)``. A slice's name keeps its own spelling."""
+        """Read a name, optionally in ``abs(...)``. Standardise the spelling of a slice's name."""
         absolute = ABSOLUTE.fullmatch(text)
         name = (absolute["name"] if absolute else text).strip()
         if name.startswith(DIFFERENCE):
@@ -56,7 +56,7 @@ class ComparedQuantity:
         return cls(str(SliceName.read(name) or name), end, absolute is not None)
 
     def of(self, estimate: Estimate) -> Estimate:
-        """Return the compared quantity as an estimate, NA if there is none."""
+        """Return the compared quantity as an estimate, which is NA if the quantity is undefined."""
         if estimate.value is None:
             return estimate
         if self.end == "value":
@@ -71,14 +71,14 @@ class ComparedQuantity:
 
 
 def _without_sign(low: float, high: float) -> tuple[float, float]:
-    """Return the interval of the absolute value."""
+    """Return the interval for the absolute value."""
     ends = abs(low), abs(high)
     return (0.0 if low <= 0.0 <= high else min(ends)), max(ends)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition: a word, accepted verdicts, or a number with its limit.
+    """Condition on a word, on the decision's verdict, or on a number.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Condition:
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """Read a condition, or None for any other text.
+        """Read a condition. Return None if the text has a different form.
 
         A condition is a word; ``decision=VERDICT``, with several verdicts separated by ``|``, or
         ``decision>=VERDICT`` for that verdict or a stronger one; or a number's name, a sign and a
@@ -144,7 +144,7 @@ class Condition:
 
     @classmethod
     def at_least(cls, verdict: DecisionVerdict) -> Self:
-        """Make the condition that the decision is a verdict or a stronger one."""
+        """Make the condition that the decision is the given verdict or a stronger one."""
         return cls(verdicts=_verdicts(">=", verdict))
 
     def __str__(self) -> str:
@@ -157,7 +157,7 @@ class Condition:
 
     @property
     def unknown_verdict(self) -> str | None:
-        """The first verdict that isn't a known decision, or None if all are known."""
+        """The condition's first verdict that is not a known decision, or None if all are known."""
         return next((verdict for verdict in self.verdicts if verdict not in VERDICTS), None)
 
     def accepts(self, verdict: DecisionVerdict) -> bool:
@@ -165,23 +165,23 @@ class Condition:
         return verdict in self.verdicts
 
     def holds(self, value: float, unit: float = 1.0) -> bool:
-        """Return whether a number satisfies the condition. A multiple is a multiple of ``unit``."""
+        """Return whether a number satisfies the condition. A multiple counts in ``unit``."""
         limit = self.limit * unit if self.is_multiple else self.limit
         return bool(SIGNS[self.sign](value, limit))
 
 
 def difference_name(first: str, second: str) -> str:
-    """Return the name of a difference: one field value's mean minus another's."""
+    """Return the name of a difference between the means at two field values."""
     return BETWEEN.sub(",", f"{DIFFERENCE}{first},{second})")
 
 
 def read_conditions(text: str) -> tuple[Condition | str, ...]:
-    """Read conditions separated by commas. Parts that aren't conditions stay text."""
+    """Read comma-separated conditions. Parts that are not conditions stay text."""
     return tuple(Condition.read(part) or part.strip() for part in SEPARATOR.split(text))
 
 
 def _verdicts(sign: str, joined: str) -> tuple[str, ...]:
-    """Return the accepted decisions; with ``>=``, the weakest named verdict or a stronger one."""
+    """Return the accepted verdicts. ``>=`` adds verdicts stronger than the weakest named one."""
     verdicts = tuple(joined.split("|"))
     if sign == "=" or not set(verdicts) <= set(VERDICTS):
         return verdicts
@@ -189,7 +189,7 @@ def _verdicts(sign: str, joined: str) -> tuple[str, ...]:
 
 
 def _split_judge(name: str) -> tuple[str | None, str]:
-    """Split off the judge, if one precedes the last colon, from the number's name."""
+    """Split a number's name at its last colon into judge and number. The judge can be absent."""
     starts = [start for prefix in WITH_VALUES if (start := name.find(prefix)) >= 0]
     start = min(starts, default=len(name))  # field values can contain a colon
     judge, colon, number = name[:start].rstrip().rpartition(":")

@@ -1,4 +1,4 @@
-"""The decision: the judge to use, the evidence for it, and what to collect next."""
+"""Decision on the judge to use, the evidence for it, and the data to collect next."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DecisionReason: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsualChoice:
-    """A usual metric that would have picked judges that are significantly worse.
+    """A common metric that would have selected significantly worse judges.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class UsualChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep:
-    """The data to collect next if the answer is not firm.
+    """Data to collect next if the decision is not firm.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The judge to use, the evidence for it, and what to collect next.
+    """Decision on the judge to use, with the evidence and the data to collect next.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ def decide(
     sensitivity: Sensitivity | None = None,
     advice: str = "",
 ) -> Decision:
-    """Decide from a validation's parts. ``advice`` comes from `Identifiability`."""
+    """Decide from the parts of a validation. ``advice`` comes from `Identifiability`."""
     rows = evidence.judges if evidence else ()
     ranked = [row for row in rows if row.value is not None]
     unranked = tuple(row.judge for row in rows if row.value is None)
@@ -207,7 +207,7 @@ def decide(
 def verdict_of(
     evidence: Evidence,
 ) -> tuple[DecisionVerdict, dict[str, Check], tuple[str, ...]]:
-    """Return the first ranked judge's verdict, checks, and those missing for "use"."""
+    """Return the top-ranked judge's verdict, its checks, and the checks missing for "use"."""
     leader = next(row for row in evidence.judges if row.value is not None)
     checks = {row.kind: row.test(leader, evidence) for row in all_checks()}
     missing = tuple(row.kind for row in all_checks() if row.is_missing(checks))
@@ -221,7 +221,7 @@ def verdict_of(
 def verdict_and_judge(
     evidence: Evidence | None, controls: Container[str] = ()
 ) -> tuple[DecisionVerdict, str | None]:
-    """Return `Decision`'s verdict and judge, using only the comparison."""
+    """Return the verdict and judge of `Decision`, from the comparison of judges only."""
     ranked = [row.judge for row in evidence.judges if row.value is not None] if evidence else []
     if evidence is None or not ranked or ranked[0] in controls:
         return "none", None
@@ -230,20 +230,20 @@ def verdict_and_judge(
 
 
 def n_items_needed(evidence: Evidence) -> int | None:
-    """Return `NextStep.n_items_needed`, using only the comparison."""
+    """Return `NextStep.n_items_needed`, from the comparison of judges only."""
     needed = evidence.n_items_for_margin
     enough = needed is None or needed <= evidence.n_items
     return None if enough or not _is_open(evidence) else needed
 
 
 def _is_open(evidence: Evidence) -> bool:
-    """Return whether a different judge could be best and differ by the margin."""
+    """Return whether a different judge could be better than the first by the margin."""
     others = [row for row in evidence.judges if row.value is not None][1:]
     return any(row.close_to_first for row in others) and not _is_alike(evidence)
 
 
 def _is_alike(evidence: Evidence) -> bool:
-    """Return whether the interval of the first two judges' difference lies within the margin."""
+    """Return whether the interval for the top two judges' difference lies within the margin."""
     second = next((row for row in evidence.judges[1:] if row.difference), None)
     return second is not None and _within(second.difference, evidence.margin)
 
@@ -270,7 +270,7 @@ def _break_even(sensitivity: Sensitivity | None) -> BreakEven | None:
 def _usual_choices(
     evidence: Evidence, choosing: Choosing | None, judges: Mapping[str, JudgeResult]
 ) -> tuple[UsualChoice, ...]:
-    """Compute the cost of selecting by hit rate or kappa, if a cost is shown."""
+    """Return the common metrics (hit rate, kappa) that would have selected worse judges."""
     if choosing is None:
         return ()
     choices, worse = [], {*evidence.distinguishable[1:]}
@@ -291,7 +291,7 @@ def _usual_choices(
 
 
 def _within(difference: Difference | None, margin: float | None) -> bool:
-    """Return whether the interval of a difference lies within the margin."""
+    """Return whether the interval for a difference lies within the margin."""
     if difference is None or difference.interval is None or margin is None:
         return False
     return max(abs(difference.interval.low), abs(difference.interval.high)) < margin

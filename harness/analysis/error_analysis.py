@@ -1,4 +1,4 @@
-"""Error analysis: confusions, leniency and abstention (Rao and Callison-Burch 2026)."""
+"""Error analysis of confusions, leniency and abstention (Rao and Callison-Burch 2026)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ MAX_TEXT = 80  # most characters of an example
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confusion:
-    """Items by the raters' mode and the judge's mode. Tied modes count in equal parts.
+    """Items by the raters' most common answer and the judge's. Ties are split evenly.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Confusion:
     excluded: tuple[Exclusion, ...]
 
     def pairs(self) -> Iterator[tuple[str, str, float]]:
-        """Yield the raters' class, the judge's class and the item count for each nonempty cell."""
+        """Yield the raters' answer, the judge's answer and the item count of each nonempty cell."""
         for human, cells in zip(self.human, self.cells, strict=True):
             for judge, n in zip(self.judge, cells, strict=True):
                 if n:
@@ -87,7 +87,7 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonestError:
-    """The most frequent confusion: the judge's answer, and the raters' answer that it replaces.
+    """The most frequent confusion: the raters' answer, and the judge's different answer.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class CommonestError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Modes:
-    """Results for the three ways to resolve CANNOT_ASSESS, which estimate different things.
+    """Results under three ways to handle CANNOT_ASSESS, which estimate different quantities.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Modes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeErrors:
-    """Error analysis of one judge.
+    """Errors of one judge.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class JudgeErrors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
-    """Error analysis of every judge.
+    """Errors of every judge.
 
     Attributes
     ----------
@@ -175,11 +175,11 @@ class Errors:
     ensemble_same_as: dict[str, str]
 
     def without_texts(self) -> Errors:
-        """Return these errors without item texts."""
+        """Return a copy without item texts."""
         return replace(self, judges=tuple(map(_with_text, self.judges)))
 
     def with_texts(self, task: Task, items: Iterable[Item]) -> Errors:
-        """Return these errors with the beginnings of their items' texts."""
+        """Return a copy with the beginnings of the items' texts."""
         texts = {item.id: _text_of(task, item) for item in items}
         return replace(self, judges=tuple(_with_text(row, texts) for row in self.judges))
 
@@ -193,7 +193,7 @@ def _with_text(errors: JudgeErrors, texts: Mapping[str, str] | None = None) -> J
 
 
 def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
-    """Compare the modes of judges and raters, including abstention.
+    """Compare the most common answers of judges and raters, with abstention as an answer.
 
     The second value is the agreement among the raters, by coefficient, on the same resamples.
     """
@@ -220,19 +220,22 @@ def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
 
 
 class _Cells(NamedTuple):
-    """Cells, (R, A, B), of the R kinds of items that raters and a judge answered alike."""
+    """Confusion counts per kind of item. A kind is a set of items with the same answers.
+
+    ``cells`` has the shape (R, A, B) for R kinds, A answers of the raters and B of the judge.
+    """
 
     kinds: Kinds
     cells: FloatArray
 
     def total(self) -> FloatArray:
-        """Return (A, B): the sum over all items."""
+        """Return the (A, B) sum over all items."""
         rows = self.kinds.rows(self.cells.reshape(len(self.cells), -1))
         return sum_in_order(rows).reshape(self.cells.shape[1:])
 
 
 class _Counted(NamedTuple):
-    """Counts for one judge."""
+    """Error counts for one judge."""
 
     sums: dict[str, ItemSums]
     confusion: Confusion
@@ -253,7 +256,7 @@ def _count(p: Prepared, human: FloatArray, table: RatingTable) -> _Counted:
 
 
 def _excluded(human: FloatArray, judge: FloatArray, of: _Cells) -> tuple[Exclusion, ...]:
-    """Count items without an answer or abstention from both sides, each under one reason."""
+    """Count the items that the confusion counts leave out, each under one reason."""
     n_answers = human.shape[1]
     left, times = ~of.cells[:, :, :n_answers].any(axis=(1, 2)), of.kinds.times
     reasons: list[tuple[ExclusionReason, BoolArray]] = [
@@ -284,7 +287,7 @@ def _confusion(p: Prepared, of: _Cells, excluded: tuple[Exclusion, ...]) -> Conf
 
 
 def _commonest_error(p: Prepared, of: _Cells, answers: FloatArray) -> CommonestError | None:
-    """Return the error that a judge makes on most items, with an example item."""
+    """Return the judge's most frequent error, with an example item. Return None without errors."""
     options = (*p.task.space.options, CANNOT_ASSESS)
     n_answers = len(options)
     totals = of.total()[:, :n_answers] * (1.0 - np.eye(n_answers))
@@ -304,7 +307,7 @@ def _commonest_error(p: Prepared, of: _Cells, answers: FloatArray) -> CommonestE
 
 
 def _text_of(task: Task, item: Item) -> str:
-    """Return the beginning of an item's text, on one line."""
+    """Return the beginning of an item's text as one line."""
     line = " ".join(" ".join(item.fields.get(name, "") for name in task.text).split())
     return line if len(line) <= MAX_TEXT else f"{line[: MAX_TEXT - 1]}…"
 
@@ -312,7 +315,7 @@ def _text_of(task: Task, item: Item) -> str:
 def _estimates(
     p: Prepared, by_judge: dict[str, dict[str, ItemSums]]
 ) -> tuple[dict[str, dict[str, dict[str, Estimate]]], dict[str, Estimate]]:
-    """Estimate every judge's modes and leniency by part, and the agreement among the raters."""
+    """Estimate every judge's abstention modes and leniency, and the agreement among raters."""
     rater_sums = agreement_sums(p)
     if p.compared.weights is not None:
         rater_sums = [of_metric.weighted(p.compared.weights) for of_metric in rater_sums]
@@ -377,7 +380,7 @@ def _modes(p: Prepared, estimates: dict[str, dict[str, Estimate]]) -> Modes:
 
 
 def _ensemble(p: Prepared, judges: Sequence[RatingTable]) -> Ensemble | None:
-    """Return the agreement among judges, with one mode drawn if several are tied."""
+    """Return the agreement among judges. If a judge's modes are tied, one of them is drawn."""
     if len(judges) < SEVERAL:
         return None
     options, seed = p.task.space.options, p.settings.seed

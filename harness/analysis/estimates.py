@@ -1,4 +1,4 @@
-"""Rating tables of a validation, and the metrics estimated from them."""
+"""Build the rating tables of a validation, and estimate metrics from them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def prepare(
     with_intervals: bool = True,
     with_comparisons: bool = True,
 ) -> Prepared:
-    """Count ratings and verdicts, resolve abstentions and evaluate the metrics.
+    """Count ratings and verdicts, apply the abstention mode, and evaluate the metrics.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def prepare(
 def _modelled(
     source: Source, compared: Compared, common: Mapping[str, CommonItems], sets: HumanSets
 ) -> ModelledDecisions | None:
-    """Estimate decisions at the cut-off by a model of the raters' sets, if requested."""
+    """Estimate decisions at the cut-off with a model of the raters' sets, if requested."""
     if sets.origin != "modelled" or not compared.judges:
         return None
     items = common.get("response_set")
@@ -196,7 +196,7 @@ def _modelled(
 
 
 def footing_without(p: Prepared, rater: str, judge: str, *, beside_human: bool) -> Footing | None:
-    """Compare one judge with the baselines without a rater, and without resamples."""
+    """Compare one judge with the baselines, without one rater's ratings and without resampling."""
     judges = tuple(facts for facts in p.source.judges if facts.name == judge)
     source = replace(p.source.with_settings(n_resamples=0), judges=judges)
     if p.metric == ADVANTAGE.name:  # reads single ratings; other metrics read only counts
@@ -219,7 +219,7 @@ def margin_of(source: Source, compared: Compared, metric: Metric) -> Margin | No
 
 
 def footing_without_reasked(p: Prepared) -> Footing | None:
-    """Compare the judges without verdicts from second questions, and without resamples."""
+    """Compare the judges without verdicts from second questions, and without resampling."""
     source = p.source.with_settings(n_resamples=0)
     tables = tuple(
         judge_table(p.task, source.items, j.name, source.verdicts[j.name], with_reasked=False)
@@ -242,7 +242,7 @@ def _footing(
     panel: RaterPanel | None,
     values_alone: bool = False,
 ) -> Footing | None:
-    """Compare the judges by the metric that ranks. Return None without judges."""
+    """Compare the judges by the ranking metric. Return None without judges."""
     if not compared.judges:
         return None
     supposed = compares_sets(metric)
@@ -273,7 +273,7 @@ def _footing(
 def _common_items(
     source: Source, compared: Compared, metric: Metric, footing: Footing
 ) -> dict[str, CommonItems]:
-    """Return the items on which judges are compared, by elicitation."""
+    """Return the items on which judges are compared, for each elicitation."""
     ranks, judges = ELICITATION_OF[metric.judge_form], frozenset(footing.judges)
     common: dict[str, CommonItems] = {
         ranks: CommonItems(footing.n_replies, judges, footing.items.shared)
@@ -309,7 +309,7 @@ def _with_estimated_translation(
     evaluation: Evaluation,
     judges: Sequence[RatingTable],
 ) -> Evaluation:
-    """Return the evaluation with intervals that allow for the small number of pairs behind F'."""
+    """Return the evaluation with intervals that account for estimating F' from few pairs."""
     rows = [row for row in evaluation.metrics if compares_sets(row)]
     anew = reconstructed_metrics(
         compared.human,
@@ -335,7 +335,7 @@ def _with_estimated_translation(
 
 
 def compares_sets(metric: Metric) -> bool:
-    """Return whether a metric depends on the raters' response sets."""
+    """Return whether a metric needs the raters' response sets."""
     return ELICITATION_OF[metric.human_form] == "response_set"
 
 
@@ -350,7 +350,7 @@ def _evaluated(
     rows: Sequence[Metric] | None = None,
     common: Mapping[str, CommonItems] | None = None,
 ) -> Evaluation:
-    """Evaluate judges on the items on which they are compared.
+    """Evaluate each judge on the items on which judges are compared.
 
     By default, it evaluates them on their own items, and estimates beta and F.
     """
@@ -376,7 +376,7 @@ def _evaluated(
 
 
 def is_identified(metric: Metric, sets: HumanSets) -> bool:
-    """Return whether the ratings identify a metric.
+    """Return whether the ratings determine a metric.
 
     A single F' doesn't identify metrics at a cut-off.
     """
@@ -384,7 +384,7 @@ def is_identified(metric: Metric, sets: HumanSets) -> bool:
 
 
 def _only_identified(evaluation: Evaluation, sets: HumanSets) -> Evaluation:
-    """Return the evaluation without values that the ratings do not identify."""
+    """Return a copy in which metrics that the ratings do not determine are NA."""
     hidden = {row.name for row in evaluation.metrics if not is_identified(row, sets)}
     estimates = {
         judge: {
@@ -406,7 +406,7 @@ def _only_identified(evaluation: Evaluation, sets: HumanSets) -> Evaluation:
 
 
 def check_ranking(source: Source, metric: Metric) -> None:
-    """Reject a metric that cannot rank, at these replies or at all."""
+    """Reject a metric that cannot rank judges with this data and these settings."""
     if FORMS[metric.judge_form].needs_pairs and not FORMS[metric.judge_form].names_raters:
         raise ValueError(
             f"{metric.name} can't rank judges: it needs the noise of each judge's own replies, and "
@@ -436,7 +436,7 @@ def _implied(source: Source, human: RatingTable, sets: HumanSets) -> Distributio
 
 
 def assumed_sets(source: Source, human: RatingTable) -> Distributions:
-    """Return the response sets implied by forced choices and the assumed beta."""
+    """Return the response sets implied by forced choices and an assumed beta."""
     assert source.settings.beta is not None
     if source.settings.level == "item":
         raise ValueError("beta cannot be assumed at level item. Use level micro or macro")
@@ -450,7 +450,7 @@ def assumed_sets(source: Source, human: RatingTable) -> Distributions:
 
 
 def check_reconstruction(human: RatingTable, source: Source) -> None:
-    """Reject ratings that do not allow reconstruction of response sets."""
+    """Reject ratings and settings from which response sets cannot be reconstructed."""
     humans = source.settings.humans
     if source.settings.beta is not None:
         raise ValueError(
@@ -472,7 +472,7 @@ def check_reconstruction(human: RatingTable, source: Source) -> None:
 
 
 def is_ordinal(task: Task, level: AggregationLevel | None) -> bool:
-    """Return whether options are ordered.
+    """Return whether the options are ordered.
 
     Verdicts on whole items are yes or no, which have no order.
     """
@@ -480,7 +480,7 @@ def is_ordinal(task: Task, level: AggregationLevel | None) -> bool:
 
 
 def ranking_metric(source: Source, rows: Sequence[Metric]) -> Metric:
-    """Return the metric that ranks: the user's, or the default for the ratings that rank."""
+    """Return the ranking metric: the user's choice, or the default for the ratings that rank."""
     ordinal = is_ordinal(source.task, source.settings.level)
     primary = primary_metric(source.ranking_elicitation, ordinal=ordinal)
     return find_metric(source.settings.metric or primary, rows)

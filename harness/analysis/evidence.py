@@ -1,4 +1,4 @@
-"""Evidence for the decision: judges, baselines and a human rater on the same items."""
+"""Evidence for the decision, from judges, baselines and a human rater on the same items."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ MOST_RATINGS = 200_000  # most ratings with which an audit leaves out each rater
 def section(
     p: Prepared, annotators: Annotators | None = None, *, test_copies: bool = True
 ) -> Evidence | None:
-    """Compare the judges on the same items and number of replies. Return None without judges.
+    """Compare judges on the same items and number of replies. Return None without judges.
 
     ``annotators`` has the result of `Annotators.compared`, if it is known.
     """
@@ -87,7 +87,7 @@ def section(
 def with_copies_tested(
     source: Source, evidence: Evidence, tests: AnnotatorTests, footing_without: FootingWithout
 ) -> Evidence:
-    """Add whether the first judge copies a rater, if the evidence suffices with all raters.
+    """Add the test of whether the top judge copies a rater, if the evidence suffices otherwise.
 
     If copying can't be tested, add the evidence without each rater. Without an annotator test, this
     compares the judge with a human rater.
@@ -126,7 +126,7 @@ def with_copies_tested(
 
 
 def with_share_agreeing(p: Prepared, evidence: Evidence) -> Evidence:
-    """Add how often the first judge agrees with a different rater, on the compared choices."""
+    """Add how often the top judge agrees with a different rater on the compared choices."""
     leader, common = evidence.judges[0], p.common.get("forced_choice")
     if common is None or leader.judge not in common.judges:
         return evidence
@@ -144,7 +144,7 @@ def with_share_agreeing(p: Prepared, evidence: Evidence) -> Evidence:
 
 
 def _unusable(p: Prepared) -> tuple[Exclusion, ...]:
-    """Count the items with a rating that the metric cannot use, by reason."""
+    """Count the rated items that the metric cannot use, by reason."""
     excluded = p.own.estimates[p.compared.judges[0].name][p.metric].excluded
     n_unrated = len(p.compared.human.items) - n_with_rating(p.source)
     return exclusions(
@@ -155,7 +155,7 @@ def _unusable(p: Prepared) -> tuple[Exclusion, ...]:
 
 
 def n_with_rating(source: Source) -> int:
-    """Count the items with any rating, or the groups at the level item."""
+    """Count the items with at least one rating. At level item, count groups."""
     task = source.task
     rated = {*task.rating_columns.items, *(rating.item for rating in task.ignored)}
     items = [item for item in source.items if item.id in rated]
@@ -173,7 +173,7 @@ def evidence_of(
     ranks_by: RanksBy | Literal[""] = "",
     unusable: tuple[Exclusion, ...] = (),
 ) -> Evidence:
-    """Return the evidence from the common comparison, with judges in the source's order.
+    """Return the evidence from the comparison of judges, in the source's order of judges.
 
     ``estimates`` has each judge's value on these items, by name. ``order`` lists the ranked judges.
     ``margin`` is the margin of non-inferiority to a human rater. ``unusable`` counts the items with
@@ -257,7 +257,7 @@ class _Completeness(TypedDict):
 def _completeness(
     source: Source, footing: Footing, estimate: Estimate, name: str, answered_fraction: float
 ) -> _Completeness:
-    """Return a judge's two completeness figures, and the number of replies behind the first."""
+    """Return a judge's shares of usable replies and of answered items, and its planned replies."""
     elicitation = ELICITATION_OF.get(footing.metric.judge_form, "forced_choice")
     planned = source.planned[name]
     usable, n_planned = usable_replies(count_outcomes(source.verdicts[name], planned), elicitation)
@@ -270,7 +270,7 @@ def _completeness(
 
 
 def deciding_evidence(source: Source) -> Evidence | None:
-    """Return the evidence that a source's decision rests on, without the rest of its validation.
+    """Return the evidence that determines a source's decision, without a full validation.
 
     With more than 200,000 ratings, copies of a rater aren't tested for.
     """
@@ -280,7 +280,7 @@ def deciding_evidence(source: Source) -> Evidence | None:
 
 
 class FootingFacts(TypedDict):
-    """`JudgeEvidence` fields that come from the common comparison."""
+    """Fields of `JudgeEvidence` that come from the comparison of judges."""
 
     ranks: tuple[int, int] | None
     better_than: dict[str, bool]
@@ -289,7 +289,7 @@ class FootingFacts(TypedDict):
 
 
 def footing_facts(footing: Footing, name: str) -> FootingFacts:
-    """Return the `JudgeEvidence` fields that come from the common comparison."""
+    """Return the fields of `JudgeEvidence` that come from the comparison of judges."""
     j = footing.judges.index(name)
     defined = {name for name, value in footing.baselines.items() if isfinite(value)}
     beaten = dict(zip(footing.baselines, footing.beats[j].tolist(), strict=True))
@@ -302,7 +302,7 @@ def footing_facts(footing: Footing, name: str) -> FootingFacts:
 
 
 def close_to_first(footing: Footing) -> frozenset[str]:
-    """Return the judges whose rank set includes rank 1, or all judges without rank sets."""
+    """Return the judges that could have rank 1, or all judges if ranks have no intervals."""
     if footing.ranks is None:
         return frozenset(footing.judges)
     ranks = zip(footing.judges, footing.ranks.ranks, strict=True)
@@ -310,7 +310,7 @@ def close_to_first(footing: Footing) -> frozenset[str]:
 
 
 def worse_than_first(footing: Footing, order: Sequence[str]) -> frozenset[str]:
-    """Return the judges that the screen shows to be worse than the first judge in an order."""
+    """Return the judges that are clearly worse than the first judge in an order."""
     if not order:
         return frozenset()
     worse = footing.clearly_better[footing.judges.index(order[0])]
@@ -318,7 +318,7 @@ def worse_than_first(footing: Footing, order: Sequence[str]) -> frozenset[str]:
 
 
 def _difference(source: Source, footing: Footing, name: str, first: str) -> Difference:
-    """Compare a judge with the first, using the simultaneous interval for all pairs of judges."""
+    """Compare a judge with the top one, using the simultaneous interval for all pairs of judges."""
     rows = [footing.judges.index(name), footing.judges.index(first)]
     losses = footing.metric.losses(footing.values)[rows]
     drawn = footing.metric.losses(footing.replicates)[rows]
@@ -345,7 +345,7 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
 
 
 def _annotator_tests(p: Prepared, annotators: Annotators | None) -> AnnotatorTests:
-    """Return the annotator tests for ranked judges that were asked for choices.
+    """Return the annotator tests for ranked judges with forced choices.
 
     This needs at least three named raters. All judges are tested on the same number of replies per
     item.
@@ -381,7 +381,7 @@ class _OneHuman(TypedDict, total=False):
 
 
 def _one_human(footing: Footing, first: JudgeEvidence) -> _OneHuman:
-    """Return a human rater on the judges' scale, with the interval of the difference.
+    """Return a human rater's value on the judges' scale, with an interval for the difference.
 
     Empty if judges are compared at several replies, because a human rater counts as one reply.
     """
@@ -404,9 +404,10 @@ def _one_human(footing: Footing, first: JudgeEvidence) -> _OneHuman:
 def items_for_margin(
     footing: Footing, order: Sequence[str], margin: Margin | None
 ) -> tuple[int | None, bool]:
-    """Return the items needed to detect a difference of the margin between the first two judges.
+    """Return the number of items needed to detect a difference equal to the margin.
 
-    The second value is True if no number is enough because raters vary too much.
+    The difference is the one between the top two judges. The second value is True if no number is
+    enough because raters vary too much.
     """
     if len(order) < 2 or not footing.replicates.shape[1] or margin is None or margin.value <= 0:  # noqa: PLR2004 -- a pair
         return None, False
@@ -426,7 +427,7 @@ def items_for_margin(
 
 
 def _sd_beside_first(footing: Footing, order: Sequence[str]) -> float | None:
-    """Return the standard deviation over items of the first two judges' difference.
+    """Return the standard deviation over items of the top two judges' difference.
 
     It is at least the root of the mean variance over all judges that may be the best. This is
     because the first two of several judges are right on the same items more often than they will be

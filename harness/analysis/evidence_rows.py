@@ -1,4 +1,4 @@
-"""Evidence on each judge and baseline, for use in the decision."""
+"""Evidence on each judge and baseline for the decision."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_ASKED = frozenset({"forced_choice_not_asked", "response_set_not_asked"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeEvidence:
-    """Evidence for one judge.
+    """Evidence on one judge.
 
     Attributes
     ----------
@@ -76,13 +76,13 @@ class JudgeEvidence:
 
     @property
     def value(self) -> float | None:
-        """The metric on the shared items."""
+        """The judge's metric on the shared items, or None if NA."""
         return self.estimate.value
 
 
 @dataclass(frozen=True, slots=True)
 class WithoutRater:
-    """The evidence for the first judge if one rater's ratings are left out.
+    """Evidence on the top judge without one rater's ratings.
 
     Attributes
     ----------
@@ -106,13 +106,13 @@ class WithoutRater:
 
     @property
     def holds(self) -> bool:
-        """Whether the evidence is sufficient without this rater."""
+        """Whether the evidence is sufficient without this rater's ratings."""
         return not self.unbeaten and self.passes is not False
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineEvidence:
-    """A computed baseline on the shared items.
+    """A baseline's value on the shared items.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class BaselineEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Judges, baselines and a human rater, compared on the same items and number of replies.
+    """Comparison of judges, baselines and a human rater on the same items and number of replies.
 
     Attributes
     ----------
@@ -257,18 +257,18 @@ class Evidence:
 
     @property
     def human_is_apart(self) -> bool:
-        """Whether a human rater is compared at one reply and the judges at several."""
+        """Whether a human rater is compared at one reply per item, and the judges at several."""
         human = self.judges[0].human if self.judges else None
         return self.n_replies != 1 and human is not None and human.difference is not None
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """The ranked judges, best first."""
+        """The ranked judges, from best to worst."""
         return tuple(row.judge for row in self.judges if row.ranked)
 
     @property
     def distinguishable(self) -> tuple[str, ...]:
-        """The first judge and the judges that are significantly worse, or no judges if none is."""
+        """The top judge and the significantly worse judges. Empty if no judge is worse."""
         ranked = [row for row in self.judges if row.value is not None]
         worse = tuple(row.judge for row in ranked[1:] if not row.close_to_first)
         return (ranked[0].judge, *worse) if worse else ()

@@ -1,4 +1,4 @@
-"""Judges by human certainty (Elangovan et al. 2025)."""
+"""Judges by the raters' certainty (Elangovan et al. 2025)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ NO_OVERLAP: Final = "no_overlap"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerceptionBin:
-    """Items that share a human median or most common label: a panel of the perception chart.
+    """Items with the same median or most common human label, as a panel of the perception chart.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class PerceptionBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeBin:
-    """A judge's labels in one bin, over the items it answered.
+    """A judge's labels on the items of one bin that the judge answered.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class JudgeBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCertainty:
-    """One judge by human certainty.
+    """Results for one judge by human certainty.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class JudgeCertainty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certainty:
-    """Judges by human certainty.
+    """Results for all judges by human certainty.
 
     Attributes
     ----------
@@ -160,18 +160,18 @@ class Certainty:
 
     @property
     def alpha(self) -> str:
-        """The charts' coefficient, also in the table of strata: alpha on the level."""
+        """Name of the alpha coefficient for the scale's level, used in the charts and strata."""
         return ALPHAS[self.level]
 
     @property
     def coefficients(self) -> dict[str, str]:
-        """Other coefficients among raters, by the judges' names for them."""
+        """Names of other coefficients, from the judges' name to the raters' name."""
         ranks = RANKS if self.level == "ordinal" else ()
         return COEFFICIENTS | {name: name for name in ranks}
 
 
 def section(p: Prepared) -> Certainty:
-    """Compare judges with the raters by stratum, by bin and by correlation.
+    """Compare judges with the raters by stratum and by bin, and compute their correlations.
 
     Strata and bins use the items on which the ranking compares judges. Risk and coverage use all
     items that a judge answered.
@@ -220,13 +220,13 @@ def section(p: Prepared) -> Certainty:
 
 
 def _strata(human: FloatArray, scale: OptionScale) -> tuple[Stratum, ...]:
-    """Choose the paper's strata. No item has more different labels than ratings."""
+    """Return the paper's strata, without those for more labels than an item has ratings."""
     most = max(1, min(len(scale.options), int(human.sum(axis=1).max(initial=0.0))))
     return default_strata(most, ordinal=scale.level == "ordinal")
 
 
 def _human_part(result: StratumResult) -> StratumResult:
-    """Keep the measures shown for the raters by themselves: alpha and percentage agreement."""
+    """Keep only agreement among raters: alpha, and other coefficients in strata by certainty."""
     return replace(
         result,
         hh=_of_stratum(result, result.hh),
@@ -239,7 +239,7 @@ def _human_part(result: StratumResult) -> StratumResult:
 
 
 def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) -> StratumResult:
-    """Keep the measures shown for a judge. ``kept`` is the judge's table on the compared items."""
+    """Keep a judge's own measures. ``kept`` is the judge's table on the compared items."""
     is_compared = kept.forced_choice.any() or not table.forced_choice.any()
     reason: Reason = "" if is_compared else "too_few_answered"
     return replace(
@@ -256,14 +256,14 @@ def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) ->
 
 
 def _of_stratum(result: StratumResult, measures: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Keep only alpha, unless the stratum is by certainty and has items."""
+    """Keep all measures in nonempty strata by certainty, and only alpha in others."""
     stratum = result.stratum
     by_certainty = stratum.by != "n_labels" and stratum.name != ALL and result.n_items > 0
     return {name: value for name, value in measures.items() if by_certainty or name in MEASURES}
 
 
 def _with_reason(measures: Mapping[str, Estimate], reason: Reason) -> dict[str, Estimate]:
-    """If no measure has a value, add the reason."""
+    """Add a reason if no measure has a value."""
     return {
         name: replace(value, reason=reason) if reason else value for name, value in measures.items()
     }
@@ -272,7 +272,7 @@ def _with_reason(measures: Mapping[str, Estimate], reason: Reason) -> dict[str, 
 def _binned(
     scale: OptionScale, counts: tuple[FloatArray, FloatArray], engine: Engine
 ) -> dict[str, Estimate]:
-    """Estimate the divergence over all bins, with the same resamples for all judges."""
+    """Estimate the divergence over all bins, from the same resamples for every judge."""
     first, of_kinds = engine.of_kinds(*counts)
     h, j = (side[first] for side in counts)
     by: BinBy = "median" if scale.level == "ordinal" else "majority"

@@ -1,4 +1,4 @@
-"""Result of a search for a better way of asking a judge."""
+"""Result of a search for a better prompt or strategy for a judge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SearchEnding: TypeAlias = Literal["improved", "not_improved", "no_claim", "stopp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A raced way of asking the judge.
+    """A candidate way to run the judge, which took part in a race.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Improvement:
-    """Result of a search.
+    """Result of a search for a better way to run a judge.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Improvement:
         return self.ending == "improved"
 
     def to_json(self) -> str:
-        """Return the result as JSON. ``validation`` is as in ``metrics.json``."""
+        """Return the result as JSON. ``validation`` has the format of ``metrics.json``."""
         plain = json.loads(to_json(replace(self, validation=None)))
         if self.validation is not None:
             plain["validation"] = json.loads(self.validation.to_json())

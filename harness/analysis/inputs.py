@@ -1,4 +1,4 @@
-"""Inputs of a validation: a task, verdicts and choices, with response sets and item weights."""
+"""Inputs of a validation: task, verdicts and settings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WORTH = 0.05  # smallest difference that matters, as a share of the metric's ran
 
 
 class JudgeFacts(Frozen):
-    """Facts about a judge that its verdicts don't contain.
+    """Facts about a judge that are not part of its verdicts.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class JudgeFacts(Frozen):
 
 
 class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Numbers of judges: those in a validation, and all those tried on some of its items.
+    """Counts of judges in a validation, and of judges tried earlier on some of its items.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     validation: str = ""
 
     def level_of(self, judge: str, *, alpha: float, n_contenders: int) -> float:
-        """Return the error probability of each of a judge's tests, by the number of contenders."""
+        """Return the error rate of each test of a judge, given the number of contenders."""
         share = self.share * share_of_validation(self.number)
         spent = alpha * share / max(n_contenders, 1)
         return level_after(spent, self.earlier.get(judge, ()))
@@ -131,7 +131,7 @@ class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings, besides the data, that the numbers depend on.
+    """Settings that the numbers depend on.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ DEFAULTS = Settings()
 
 @dataclass(frozen=True, slots=True)
 class JudgeScores:
-    """Replies from a judge that returns numbers.
+    """Numeric replies from a judge.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ class JudgeScores:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Verdicts, with the task and the settings for their validation.
+    """Verdicts with the task and settings for validating them.
 
     Attributes
     ----------
@@ -248,65 +248,65 @@ class Source:
 
     @property
     def cutoff(self) -> float:
-        """The cut-off tau: the user's or the task's."""
+        """The cut-off tau from the user, or else from the task."""
         return self.task.tau if self.settings.tau is None else self.settings.tau
 
     @property
     def ranking_elicitation(self) -> RanksBy:
-        """The ratings that rank unless a metric is named."""
+        """Ratings that rank the judges, if no metric is specified."""
         return ranking_elicitation(self.task, self.settings.ranks_by, self.settings.humans)
 
     @property
     def tried_judges(self) -> TriedJudges:
-        """Numbers of these judges and of all tried judges, from the ledger if there is one."""
+        """Counts of these judges and of all tried judges, from the ledger if there is one."""
         n = max(1, len(self.judges))
         return self.tried or TriedJudges(n=n, n_now=n)
 
     @property
     def alpha(self) -> float:
-        """The maximum probability of a wrong recommendation in a series of validations."""
+        """Maximum probability of a wrong recommendation over a series of validations."""
         return round(1.0 - self.settings.confidence, DIGITS)
 
     def level_of(self, judge: str, n_contenders: int) -> float:
-        """Return the error probability of each test of a judge. See `TriedJudges.level_of`."""
+        """Return the error rate of each test of a judge. See `TriedJudges.level_of`."""
         return self.tried_judges.level_of(judge, alpha=self.alpha, n_contenders=n_contenders)
 
     @property
     def n_contenders(self) -> int:
-        """Judges that can be the best, if no screen leaves any of them out."""
+        """Number of judges that could be the best, if a screen does not exclude any."""
         return self.tried_judges.n_now + self.tried_judges.n_contending
 
     @property
     def baseline_level(self) -> float:
-        """Confidence level of all comparisons between judges and baselines together."""
+        """Simultaneous confidence level for all comparisons between judges and baselines."""
         n = self.n_contenders
         levels = [self.level_of(judge.name, n) for judge in self.judges]
         return 1.0 - min(levels, default=self.alpha / n) * self.tried_judges.n_now
 
     @property
     def n_raced(self) -> int | None:
-        """Judges that raced. Only the judge that the race returned is validated."""
+        """Number of judges in the race, or None without a race. Only its winner is validated."""
         return len(self.race.judges) if self.race else None
 
     def with_settings(self, **changed: Any) -> Source:  # noqa: ANN401 -- checked by Settings
-        """Return a copy with other settings."""
+        """Return a copy with changed settings."""
         return replace(self, settings=replace(self.settings, **changed))
 
     def own_replies(self, judge: str) -> Sequence[Verdict]:
-        """Return a judge's verdicts on single replies, or an ensemble's members' verdicts."""
+        """Return a judge's verdicts on single replies, or the verdicts of an ensemble's members."""
         if judge not in self.replies_voted_on:
             return self.verdicts[judge]
         return [verdict for verdict in self.replies_voted_on[judge] if verdict.judge == judge]
 
     @property
     def asks_again(self) -> bool:
-        """Whether any judge was asked a second question after an unreadable reply."""
+        """Whether any judge got a second question after an unreadable reply."""
         own = (columns_of(self.own_replies(facts.name)) for facts in self.judges)
         return any(kind.is_reasked for columns in own for kind in columns.kinds)
 
 
 def ranking_elicitation(task: Task, ranks_by: RanksBy | None, humans: Humans | None) -> RanksBy:
-    """Return the ratings that rank: the user's choice, reconstructed sets, or the task's choice.
+    """Return the ratings that rank judges: the user's, reconstructed sets, or the task's default.
 
     The collected ratings do not matter.
     """
@@ -314,7 +314,7 @@ def ranking_elicitation(task: Task, ranks_by: RanksBy | None, humans: Humans | N
 
 
 def shared_items(first: Sequence[Item], second: Sequence[Item]) -> tuple[Item, ...]:
-    """Return the second run's items that the first run shares, with the same text if kept."""
+    """Return the second run's items that are also in the first run, with equal texts if stored."""
     earlier = {item.id: item.fields for item in first}
     return tuple(
         item
@@ -329,7 +329,7 @@ Origin: TypeAlias = Literal["rated", "reconstructed", "modelled", "assumed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanSets:
-    """Source of the raters' response sets, and the available pairs.
+    """Origin of the raters' response sets, and the available pairs.
 
     Attributes
     ----------
@@ -357,12 +357,12 @@ class HumanSets:
 
     @property
     def from_pairs(self) -> bool:
-        """Whether pairs on some items represent the sets on all items."""
+        """Whether the sets on all items are estimated from pairs on some items."""
         return self.origin in {"reconstructed", "modelled"}
 
 
 def human_sets(source: Source, human: RatingTable, *, sets_rank: bool) -> HumanSets:
-    """Decide on the source of the raters' response sets, after abstentions are resolved.
+    """Choose the origin of the raters' response sets, after the abstention mode is applied.
 
     By default, sets are reconstructed only if they do not rank, the pairs suffice (see
     `missing_pairs`), and either beta is assumed or most forced choices have no set from the same
@@ -407,7 +407,7 @@ OF_OPTIONS = ("tau", "ranks_by", "beta", "mode", "level", "humans")
 
 
 def margin_in(loss_range: float, settings: Settings) -> Margin | None:
-    """Return the smallest difference that matters in a range of losses, or None if infinite.
+    """Return the smallest relevant difference for a range of losses, or None if it is infinite.
 
     Raises
     ------
@@ -425,7 +425,7 @@ def margin_in(loss_range: float, settings: Settings) -> Margin | None:
 
 
 def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
-    """Reject choices that apply only to options, and metrics of other scales."""
+    """Reject settings that apply only to options, and metrics for other scales."""
     where, scale = f"task {task.name}", f"a {task.scale} scale"
     for name in OF_OPTIONS:
         if name in choices:
@@ -446,13 +446,13 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
 
 
 def metrics_of(task: Task) -> tuple[Metric, ...]:
-    """Return the metrics that can rank on an open scale. The advantage needs named raters."""
+    """Return the metrics that can rank on an open scale. The advantage requires named raters."""
     rows = common_metrics(task)
     return rows if task.rater_ids == "positional" else (*rows, ADVANTAGE)
 
 
 def common_metrics(task: Task) -> tuple[Metric, ...]:
-    """Return the metrics that are computed for every task on an open scale."""
+    """Return the metrics computed for every task on an open scale."""
     if task.scale == "text":
         return (SIMILARITY,)
     width = inf if task.bounds is None else task.bounds[1] - task.bounds[0]
@@ -463,7 +463,7 @@ def common_metrics(task: Task) -> tuple[Metric, ...]:
 def metric_definitions(
     scale: Scale | Literal[""], options: tuple[str, ...], positive: tuple[str, ...]
 ) -> dict[str, Metric]:
-    """Return a scale's metrics by name, without those from plug-ins."""
+    """Return a scale's metrics by name, without metrics from plug-ins."""
     if scale == "text":
         rows: tuple[Metric, ...] = (SIMILARITY, ADVANTAGE)
     elif scale == "continuous":
@@ -482,7 +482,7 @@ UNWEIGHTED = (
 
 
 def sampling_weights(items: Sequence[Item]) -> FloatArray | None:
-    """Return item weights from the field ``inclusion_probability``, the probability of sampling.
+    """Return item weights: the inverses of the sampling probabilities (``inclusion_probability``).
 
     The result is None if no item has the field, or all were equally likely.
 
@@ -496,7 +496,7 @@ def sampling_weights(items: Sequence[Item]) -> FloatArray | None:
 
 
 def on_sampling(items: Sequence[Item], *, is_weighted: bool) -> str:
-    """Describe the scope of numbers from sampled items, or "" if items count equally."""
+    """Describe which items the numbers apply to, or return "" if items were sampled equally."""
     probabilities = _probabilities(items)
     weights = sampling_weights(items)
     if probabilities is None or weights is None:

@@ -1,4 +1,4 @@
-"""Answers of raters and judges to each item, and judges' answers that differ from the raters'."""
+"""Collect raters' and judges' answers per item, and mark judges that differ from the raters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MAX_ITEMS = 10_000
 
 
 class GivenRating(NamedTuple):
-    """A rater's answer in an elicitation."""
+    """One rater's answer in an elicitation."""
 
     rater: str
     elicitation: Elicitation
@@ -48,7 +48,7 @@ class GivenRating(NamedTuple):
 
 
 class GivenVerdict(NamedTuple):
-    """A judge's answer in an elicitation: fields of a `Verdict`, and the text of its reply."""
+    """A judge's answer in an elicitation: some fields of the `Verdict`, and the reply's text."""
 
     elicitation: Elicitation
     outcome: Outcome
@@ -59,7 +59,7 @@ class GivenVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JudgeAnswers:
-    """A judge's answers to an item.
+    """One judge's answers to an item.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class JudgeAnswers:
 
 @dataclass(frozen=True, slots=True)
 class ItemAnswers:
-    """Raters' and judges' answers to an item.
+    """All answers of raters and judges to an item.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class ItemAnswers:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AnsweredItems:
-    """Items with the answers of raters and judges, most disputed first.
+    """Items with raters' and judges' answers, most disputed items first.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class AnsweredItems:
 
 
 class _Sides(NamedTuple):
-    """The items that are shown, each with its ratings, its verdicts and further facts."""
+    """Items for display, each with its classes, strata, disagreement and judges' agreement."""
 
     order: list[int]
     fields: Sequence[SlicedField]
@@ -149,7 +149,7 @@ class _Sides(NamedTuple):
 
 
 def answered_items(source: Source, strata: Sequence[Stratum] = ()) -> AnsweredItems:
-    """Collect a source's items with the answers of raters and judges.
+    """Collect a source's items with the answers from raters and judges.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def answered_items(source: Source, strata: Sequence[Stratum] = ()) -> AnsweredIt
 
 
 def _of_open_scale(source: Source) -> _Sides:
-    """Select the first items in the task's order. Answers on an open scale have no classes."""
+    """Select the first items in the task's order. On open scales, answers have no classes."""
     order = list(range(min(len(source.items), MAX_ITEMS)))
     nothing: list[tuple[int, ...]] = [()] * len(order)
     of_judge: list[tuple[tuple[int, ...], Agreement]] = [((), "")] * len(order)
@@ -205,7 +205,7 @@ def _of_open_scale(source: Source) -> _Sides:
 
 
 def _of_options(source: Source, strata: Sequence[Stratum]) -> _Sides:
-    """Select the most disputed items, classify answers, and compare judges with the raters."""
+    """Select the most disputed items, classify the answers, and compare judges with the raters."""
     task, items = source.task, source.items
     human = human_table(task, items)
     judges = [judge_table(task, items, j.name, source.verdicts[j.name]) for j in source.judges]
@@ -232,7 +232,7 @@ def _agreement(shared: float) -> Agreement:
 
 
 def _ratings(source: Source, items: Sequence[Item]) -> dict[str, list[GivenRating]]:
-    """Return the ratings on some items, by item."""
+    """Return the ratings of some items, grouped by item."""
     columns = source.task.rating_columns
     ratings: dict[str, list[GivenRating]] = {item.id: [] for item in items}
 
@@ -248,7 +248,7 @@ def _ratings(source: Source, items: Sequence[Item]) -> dict[str, list[GivenRatin
 
 
 def _verdicts(source: Source, judge: str, items: Sequence[Item]) -> dict[str, list[GivenVerdict]]:
-    """Return a judge's verdicts on some items, by item."""
+    """Return a judge's verdicts on some items, grouped by item."""
     by_item: dict[str, list[GivenVerdict]] = {item.id: [] for item in items}
     verdicts = source.verdicts[judge]
     for v in each_verdict_at(verdicts, columns_of(verdicts).of_items(by_item)):
@@ -258,18 +258,18 @@ def _verdicts(source: Source, judge: str, items: Sequence[Item]) -> dict[str, li
 
 
 def _classes(counts: FloatArray) -> list[tuple[int, ...]]:
-    """Return the columns of the most common answers to each item, or none if all counts are 0."""
+    """Return the column indices of each row's modes. A row without counts has no modes."""
     return _columns(np.nan_to_num(modes(counts)) > 0)
 
 
 def _columns(cells: BoolArray) -> list[tuple[int, ...]]:
-    """Return the columns of the true cells in each row."""
+    """Return the column indices of the true cells in each row."""
     columns = range(cells.shape[1])
     return [tuple(compress(columns, row)) for row in cells.tolist()]
 
 
 def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> BoolArray:
-    """Return (S, n): whether each stratum contains each item."""
+    """Return an (S, n) bool array that shows whether each stratum contains each item."""
     scale = OptionScale.of(source.task)
     counts = scale.counts(human)
     members = members_of(strata, counts, scale.numbers)
@@ -277,6 +277,6 @@ def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> Bo
 
 
 def _members(fields: Sequence[SlicedField], n_items: int) -> BoolArray:
-    """Return (F, n): whether each slice of some fields contains each item."""
+    """Return an (F, n) bool array that shows which items are in each slice of the fields."""
     members = [field.members for field in fields]
     return np.vstack([np.zeros((0, n_items), dtype=np.bool_), *members])

@@ -1,4 +1,4 @@
-"""Slices of items where a judge agrees less with the raters than on other items."""
+"""Compare a judge's agreement with the raters between a slice of items and the other items."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ MATCHES = ("decision_consistency", "hit_rate(h/h)")  # the first defined one is 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldOfSlices:
-    """A field whose values define slices.
+    """A field that divides the items into slices.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class FieldOfSlices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceMeasure:
-    """One measure, in a slice and on the other items.
+    """One measure in a slice and on the other items.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class SliceMeasure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSlice:
-    """Results for one judge in one slice.
+    """One judge's results in one slice.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class JudgeSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlicedJudge:
-    """One judge by slice.
+    """One judge's results in every slice.
 
     Attributes
     ----------
@@ -151,13 +151,13 @@ class SlicedJudge:
 
     @property
     def worst_row(self) -> JudgeSlice | None:
-        """The worst slice."""
+        """The slice in which the judge does worst, or None."""
         return None if self.worst is None else self.rows[self.worst]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slices:
-    """Ranked judges by slice, on the items that the ranking compares.
+    """Results of ranked judges in every slice, on the items that the ranking compares.
 
     Attributes
     ----------
@@ -180,14 +180,14 @@ class Slices:
     compared: ComparedMeasure = "agreement"
 
     def of(self, judge: str) -> SlicedJudge | None:
-        """Return a judge's results by slice, or None if the judge isn't ranked."""
+        """Return a judge's results by slice, or None if the judge is not ranked."""
         return next((row for row in self.judges if row.judge == judge), None)
 
 
 def section(p: Prepared, fields: Sequence[SlicedField]) -> Slices | None:
-    """Compare ranked judges between each slice and the other items, or None without ranked judges.
+    """Compare ranked judges between each slice and the other items.
 
-    ``fields`` are the items' fields.
+    Return None without ranked judges. ``fields`` are the items' fields.
     """
     is_ranked = p.footing is not None and bool(p.footing.judges)
     if not is_ranked or p.settings.level == "item":  # at level item, items are groups
@@ -206,13 +206,13 @@ def section(p: Prepared, fields: Sequence[SlicedField]) -> Slices | None:
 def slices_of_items(
     fields: Sequence[SlicedField], task: Task, items: Sequence[Item], human: RatingTable
 ) -> tuple[SlicedField, ...]:
-    """Return the items' fields, then the fields whose slices are worse by construction."""
+    """Return the items' fields and the fields whose slices can differ by construction."""
     others = certainty_field(human), criterion_field(items), _position(task, human)
     return (*fields, *(field for field in others if field is not None))
 
 
 def certainty_field(human: RatingTable) -> SlicedField | None:
-    """Slice items by the share of raters who gave the most common answer."""
+    """Divide items by the share of raters who gave the most common answer."""
     strata = [s for s in default_strata(1, ordinal=False) if s.name in CERTAINTIES]
     inside = members_of(strata, human.forced_choice)
     names = np.array(["", *(CERTAINTIES[stratum.name] for stratum in strata)])
@@ -221,12 +221,12 @@ def certainty_field(human: RatingTable) -> SlicedField | None:
 
 
 def criterion_field(items: Sequence[Item]) -> SlicedField | None:
-    """Slice items by criterion."""
+    """Divide items by criterion."""
     return by_value("criterion", "criterion", [item.criterion or "" for item in items])
 
 
 def _position(task: Task, human: RatingTable) -> SlicedField | None:
-    """Slice pairs by the answer that most raters prefer."""
+    """Divide pairs of answers by the answer that most raters prefer."""
     if task.pairwise is None:
         return None
     options, pair = task.space.options, task.pairwise
@@ -250,7 +250,7 @@ def _field_facts(field: SlicedField) -> FieldOfSlices:
 
 
 class ItemValues(NamedTuple):
-    """A measure of each item, or nan for an item that doesn't count."""
+    """Values of a measure per item. An item that does not count has nan."""
 
     values: FloatArray
     bounds: tuple[float, float]
@@ -258,12 +258,12 @@ class ItemValues(NamedTuple):
 
     @property
     def is_defined(self) -> bool:
-        """Whether any item counts."""
+        """Whether at least one item counts."""
         return not bool(np.isnan(self.values).all())
 
 
 class Sides(NamedTuple):
-    """The comparison measure for a judge, for one rater, and their difference."""
+    """Values of the compared measure for a judge and for one rater, and their difference."""
 
     judge: ItemValues
     human: ItemValues
@@ -271,7 +271,7 @@ class Sides(NamedTuple):
 
 
 class Slicing(NamedTuple):
-    """Slices and resampling settings that all judges share."""
+    """Slices and resampling settings shared by all judges."""
 
     fields: tuple[SlicedField, ...]
     members: BoolArray  # (F, n)
@@ -288,7 +288,7 @@ class Slicing(NamedTuple):
         resampling: Resampling,
         compared: ComparedMeasure = "agreement",
     ) -> Self:
-        """Build the slices from a source's items."""
+        """Build slices from a source's items."""
         members = np.vstack([field.members for field in fields])
         units, settings = resampling.units(len(source.items)), source.settings
         return cls(fields, members, units, settings.confidence, settings.seed, compared)
@@ -296,7 +296,10 @@ class Slicing(NamedTuple):
     def slices(
         self, judges: Iterable[tuple[str, Sides | None, dict[SlicedMeasure, ItemValues]]]
     ) -> Slices:
-        """Compare judges, given as name, sides and other measures, between slices and the rest."""
+        """Compare the given judges between each slice and the other items.
+
+        A judge is a name, its values of the compared measure, and its values of other measures.
+        """
         return Slices(
             fields=tuple(map(_field_facts, self.fields)),
             n_slices=len(self.members),
@@ -308,7 +311,7 @@ class Slicing(NamedTuple):
     def judge(
         self, name: str, sides: Sides | None, others: dict[SlicedMeasure, ItemValues]
     ) -> SlicedJudge:
-        """Return one judge's slices."""
+        """Return one judge's results in every slice."""
         means: dict[SlicedMeasure, SliceMeans] = {}
         human = beyond = None
         if sides is not None:
@@ -332,7 +335,7 @@ class Slicing(NamedTuple):
         human: SliceMeans | None,
         beyond: SliceMeans | None,
     ) -> Iterator[JudgeSlice]:
-        """Yield each slice's numbers."""
+        """Yield a judge's results in each slice."""
         names = [(field.name, value) for field in self.fields for value in field.values]
         n_items = self.members.sum(axis=1).tolist()
         for f, (field, value) in enumerate(names):
@@ -346,7 +349,7 @@ class Slicing(NamedTuple):
             )
 
     def means(self, of_items: ItemValues) -> SliceMeans:
-        """Return the means in all slices."""
+        """Return a measure's means in all slices."""
         return slice_means(
             of_items.values,
             self.members,
@@ -358,7 +361,7 @@ class Slicing(NamedTuple):
         )
 
     def measure(self, means: SliceMeans, f: int) -> SliceMeasure:
-        """Return one measure in one slice."""
+        """Return one measure's results in one slice."""
         n = int(means.n_items[f])
         value, gap = float(means.mean[f]), float(means.gap[f])
         return SliceMeasure(
@@ -368,7 +371,7 @@ class Slicing(NamedTuple):
         )
 
     def estimate(self, value: float, ends: tuple[float, float], n: int) -> Estimate:
-        """Return a number with its interval, or the reason that there is none."""
+        """Return a number with its interval, or with the reason that it has none."""
         if np.isnan(value):
             return Estimate(value=None, reason="no_items" if not n else "no_overlap", n_used=n)
         if np.isnan(ends).any():
@@ -380,12 +383,12 @@ class Slicing(NamedTuple):
 
 
 class _OptionMeasures(NamedTuple):
-    """Each item's values of each measure, if judges choose among options."""
+    """Measures per item for judges that choose among options."""
 
     p: Prepared
 
     def others(self, table: RatingTable) -> Iterator[tuple[SlicedMeasure, ItemValues]]:
-        """Yield the measures that are defined."""
+        """Yield the defined measures with their values per item."""
         assert self.p.footing is not None
         if (ranks := self.of_metric(self.p.footing.metric, table)) is not None:
             yield "disagreement", ranks
@@ -396,7 +399,10 @@ class _OptionMeasures(NamedTuple):
             yield "signed_error", errors
 
     def sides(self, table: RatingTable) -> Sides | None:
-        """Return the agreement of the judge and one rater, and their difference."""
+        """Return the agreement with a different rater, for the judge and for one rater.
+
+        Include the difference. Return None for a judge that is not compared.
+        """
         common = self.p.common.get("forced_choice")
         if common is None or table.name not in common.judges:
             return None
@@ -415,7 +421,7 @@ class _OptionMeasures(NamedTuple):
         )
 
     def of_metric(self, metric: Metric, table: RatingTable) -> ItemValues | None:
-        """Return a metric's value per item, or None if it isn't a mean over compared items."""
+        """Return a metric's value per item, or None if it is not a mean over compared items."""
         common = self.p.common.get(ELICITATION_OF[metric.judge_form])
         if common is None or table.name not in common.judges or not metric.is_item_mean:
             return None
@@ -425,7 +431,7 @@ class _OptionMeasures(NamedTuple):
         return ItemValues(ratio(totals[:, 0], totals[:, 1]), metric.bounds, scoring.weights)
 
     def scoring(self, metric: Metric, common: CommonItems) -> Scoring:
-        """Bind a metric to the ratings, as in the comparison of judges."""
+        """Bind a metric to the ratings for scoring replies, as in the comparison of judges."""
         compared = self.p.compared
         scoring = Scoring.of(
             compared.human,
@@ -439,20 +445,20 @@ class _OptionMeasures(NamedTuple):
         return scoring.counting_criteria_alike(compared.criteria, common.shared)
 
     def matches(self, table: RatingTable) -> ItemValues | None:
-        """Return whether each decision (or answer, without decisions) matches the raters'."""
+        """Return whether each decision matches the raters'. Without decisions, compare answers."""
         metrics = (find_metric(name, self.p.compared.rows) for name in self.matching)
         of_items = (self.of_metric(metric, table) for metric in metrics)
         return next((values for values in of_items if values and values.is_defined), None)
 
     @property
     def matching(self) -> list[str]:
-        """Metrics of a judge's agreement with the raters, in order of preference."""
+        """Return metrics for a judge's agreement with the raters, in order of preference."""
         rows = (row for row in self.p.compared.rows if is_identified(row, self.p.sets))
         names = {row.name for row in rows}
         return [name for name in MATCHES if name in names]
 
     def answered(self, table: RatingTable) -> ItemValues:
-        """Return whether the judge answered each rated item often enough to be compared."""
+        """Return for each rated item whether the judge gave enough answers to be compared."""
         footing, common = self.p.footing, self.p.compared
         assert footing is not None
         metric = footing.metric
@@ -476,7 +482,7 @@ class _OptionMeasures(NamedTuple):
         return ItemValues(errors, (-width, width), self.p.compared.weights)
 
     def numbers(self) -> FloatArray | None:
-        """Return the options' numbers on an ordinal scale, or else 1 if positive and 0 if not."""
+        """Return the options' numbers on an ordinal scale. Otherwise, positive options are 1."""
         options, task = self.p.compared.human.space.options, self.p.task
         if self.p.settings.mode != "third_class" and task.scale == "ordinal":
             scale = OptionScale.of(task)

@@ -1,4 +1,4 @@
-"""A judge's confidence per item, from agreement of samples, statements or log probabilities."""
+"""Derive a judge's confidence per item from samples, stated confidence or log probabilities."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MEMBER = '"confidence"'
 
 
 def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, FloatArray]:
-    """Return every confidence score in the verdicts: name to (n,), nan for items without it.
+    """Return the (n,) scores of each confidence signal by name. An item without a score has nan.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ NO_SCORE: Final = "no_confidence"
 
 
 class _Risk(TypedDict):
-    """Fields of a judge's result that come from its confidence."""
+    """Fields of a judge's result that depend on its confidence."""
 
     risk_coverage: dict[str, RiskCoverage]
     risk_coverage_reason: Reason
@@ -148,7 +148,7 @@ class _Risk(TypedDict):
 
 
 def risk_of(p: Prepared, table: RatingTable) -> _Risk:
-    """Return the risk of a judge that answers only its most confident items."""
+    """Return risk-coverage and calibration curves from a judge's confidence."""
     human, judge = (modes(side.forced_choice.astype(np.float64)) for side in (p.human, table))
     correct = np.nan_to_num((human * judge).sum(axis=1))
     rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Results of raters and judges, including costs of replies, and facts about the task."""
+"""Results for raters and judges, with the cost of replies and facts about the task."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FixedRatersReason: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
-    """Facts about the task that the numbers need.
+    """Facts about the task that readers of the numbers need.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class TaskFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """Sampling of items and raters, which determines what intervals cover.
+    """Sampling design for items and raters, which determines the population of the intervals.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanResult:
-    """Results of the human ratings by themselves.
+    """Results computed from human ratings only.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class HumanResult:
 
     @property
     def defined_agreement(self) -> dict[str, Estimate]:
-        """Agreement coefficients with a value, without duplicates. If none has one, all.
+        """Agreement coefficients that have a value, without duplicates. All if none has a value.
 
         If all items have equally many ratings, coefficients for unequal numbers repeat the strict
         ones.
@@ -135,7 +135,7 @@ class HumanResult:
 
     @property
     def undefined_agreement(self) -> dict[str, Estimate]:
-        """Coefficients without a value that no coefficient for unequal numbers replaces."""
+        """Undefined coefficients, without those that one for unequal numbers of raters replaces."""
         replaced = {
             strict
             for strict, others in SAME_FOR_EQUAL_RATERS.items()
@@ -150,7 +150,7 @@ class HumanResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeResult:
-    """All numbers of one judge.
+    """Results for one judge.
 
     Attributes
     ----------
@@ -192,12 +192,12 @@ class JudgeResult:
     position: PositionEffects | None = None
 
     def n_replies(self, outcome: CountedOutcome) -> int:
-        """Return the number of replies with an outcome, or planned ones, over all elicitations."""
+        """Return the number of replies with an outcome (or planned) over all elicitations."""
         return sum(getattr(counts, outcome) for counts in self.outcomes)
 
 
 class OfPairs(TypedDict):
-    """Result fields that come from the pairs of the raters or a judge."""
+    """Result fields computed from set-then-choice pairs of the raters or a judge."""
 
     F: tuple[tuple[float | None, ...], ...] | None
     F_low: NotRequired[FEnds]
@@ -207,7 +207,7 @@ class OfPairs(TypedDict):
 
 
 class HumanEstimates(OfPairs):
-    """Estimated fields of `HumanResult`."""
+    """Fields of `HumanResult` that are estimates."""
 
     n_forced_choice: int
     n_response_sets: int
@@ -219,7 +219,7 @@ class HumanEstimates(OfPairs):
 
 
 class JudgeEstimates(OfPairs):
-    """Estimated fields of `JudgeResult`."""
+    """Fields of `JudgeResult` that are estimates."""
 
     metrics: dict[str, Estimate]
     own: Estimate
@@ -268,7 +268,7 @@ def judge_result(
 
 
 def task_facts(source: Source, response_sets: tuple[tuple[str, ...], ...] = ()) -> TaskFacts:
-    """Return the task facts that the numbers need. An open scale has no options or sets."""
+    """Return facts about the task. An open scale has no options or response sets."""
     task = source.task
     return TaskFacts(
         **shared_fields(TaskFacts, task)
@@ -309,7 +309,7 @@ class Cost:
 
 
 def cost_of(verdicts: Sequence[Verdict], replies: Sequence[Verdict] | None = None) -> Cost:
-    """Return the cost of a judge's verdicts.
+    """Return the cost of a judge's replies.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def cost_of(verdicts: Sequence[Verdict], replies: Sequence[Verdict] | None = Non
 
 
 class _Bought(NamedTuple):
-    """M purchased replies, each counted once.
+    """Costs and tokens of M purchased replies. Each reply counts once.
 
     Attributes
     ----------
@@ -366,7 +366,7 @@ class _Bought(NamedTuple):
 
     @classmethod
     def of_columns(cls, columns: VerdictColumns, judge: str) -> _Bought:
-        """Return the last replies of verdicts that share no reply."""
+        """Return the last reply of each verdict. The verdicts must not share replies."""
         used = columns.of_kinds(lambda kind: kind.n_replies > kind.is_reasked)
         is_paid = columns.of_kinds(lambda kind: kind.judge == judge and not kind.from_store)
         tokens = (columns.prompt_tokens, columns.completion_tokens, columns.cached_tokens)
@@ -374,18 +374,18 @@ class _Bought(NamedTuple):
 
     @classmethod
     def of_pairs(cls, verdicts: Sequence[Verdict], judge: str) -> _Bought:
-        """Return the replies behind verdicts, some of which share replies with others."""
+        """Return the distinct replies behind verdicts that can share replies."""
         return cls._of(paid_replies(verdicts), judge)
 
     @classmethod
     def of_unread(cls, verdicts: Sequence[Verdict], judge: str) -> _Bought:
-        """Return the unreadable replies of verdicts that follow a second question."""
+        """Return the unreadable replies that led to a second question."""
         return cls._of(
             ((verdict, [verdict.unread]) for verdict in verdicts if verdict.unread), judge
         )
 
     def joined(self, other: _Bought) -> _Bought:
-        """Return the replies of both sets."""
+        """Return these replies followed by the others."""
         return _Bought(
             np.concatenate([self.cost_usd, other.cost_usd]),
             np.concatenate([self.is_paid, other.is_paid]),
@@ -415,7 +415,10 @@ def _usd(costs: FloatArray) -> float | None:
 
 
 def median_latency_s(verdicts: Sequence[Verdict]) -> float | None:
-    """Return a reply's median seconds, the greater of two middle values; None without replies."""
+    """Return the median seconds of the replies, or None without replies.
+
+    For an even number, the median is the greater of the two middle values.
+    """
     latencies = columns_of(verdicts).latency_s
     latencies = latencies[~np.isnan(latencies)]
     return median_high(latencies.tolist()) if len(latencies) else None

@@ -1,4 +1,4 @@
-"""Names with which commands find validated tasks and runs."""
+"""Names of tasks and runs as commands need them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.tasks.folders import find_task, takes_ratings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """Names with which commands find validated data, or "" for data only in memory.
+    """Names by which commands find a validated task and run. Empty for data in memory.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Location:
         return join(["harness", "revalidate", self.run, *options, *self.server])
 
     def command_to_improve(self, judge: str) -> str:
-        """Return the command that searches for a better way of asking one of the run's judges."""
+        """Return the command that searches for a better way to run one of the run's judges."""
         return join(["harness", "improve", self.run, "--judge", judge, *self.server])
 
 
@@ -49,7 +49,7 @@ NOWHERE = Location()
 
 
 def location_of(task: str) -> Location:
-    """Return the location of a task by its name or path. A missing task has no name."""
+    """Return the location of a task, given by name or path. Return an empty one without a task."""
     try:
         return Location(task=task, takes_ratings=takes_ratings(find_task(task)))
     except TaskError:  # the task was moved, belongs to somebody else, or is a table in memory

@@ -1,4 +1,4 @@
-"""Cost of choosing a judge by each metric."""
+"""Compute the regret of selecting a judge by each metric."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # usual selection metrics in publ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choosing:
-    """Downstream costs of choosing a judge by other metrics.
+    """Regret of selecting a judge by different metrics.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Choosing:
 
 
 def section(p: Prepared, evidence: Evidence | None) -> Choosing | None:
-    """Return the regret of selecting by each metric, or None without ranked judges."""
+    """Return the regret for each selection metric, or None without ranked judges."""
     candidates = evidence.candidates if evidence else ()
     if evidence is None or not candidates:
         return None

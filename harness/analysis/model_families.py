@@ -1,4 +1,4 @@
-"""Systems from the same model family as a judge."""
+"""Find systems from a judge's model family by their names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LETTERS = re.compile(r"[a-z]{3,}")
 
 
 def model_family(model: str) -> str:
-    """Return the first word of a model's name, or "" if there is none.
+    """Return the first word of a model's name, or "" if the name has no word.
 
     Examples
     --------

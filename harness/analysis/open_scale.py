@@ -1,4 +1,4 @@
-"""Ratings and verdicts that are numbers or texts, bound to the metrics of such scales."""
+"""Compute metrics from answers that are numbers or texts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LEXICAL = (
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class OpenScaleSetup:
-    """Answers of raters and judges that are numbers or texts.
+    """Raters' and judges' answers on a scale of numbers or texts.
 
     Attributes
     ----------
@@ -88,25 +88,25 @@ class OpenScaleSetup:
 
     @property
     def n_ratings(self) -> FloatArray:
-        """(n,): number of ratings."""
+        """An (n,) array with each item's number of ratings."""
         return self.panel.ratings_per_item.astype(np.float64)
 
     @property
     def rated(self) -> BoolArray:
-        """(n,): items with a rating."""
+        """An (n,) bool array that shows which items have ratings."""
         return np.asarray(self.n_ratings > 0, dtype=np.bool_)
 
     @property
     def weights(self) -> FloatArray | None:
-        """(n,): weight of each item, or None if all have weight 1."""
+        """An (n,) array of item weights, or None if all items have weight 1."""
         return sampling_weights(self.source.items)
 
     def resampling(self) -> Resampling:
-        """Return the resampling settings for intervals, with the run's seed."""
+        """Return the resampling settings for intervals, including the run's seed."""
         return resampling_of(self.source, groups_of(self.source))
 
     def verdicts(self, name: str) -> dict[str, Hashable]:
-        """Return one answer per item from a judge, for the annotator test."""
+        """Return one answer per item from a judge, as input for the annotator test."""
         by_item = defaultdict(list)
         items, answers = self.answers[name]
         for item, answer in zip(items.tolist(), answers, strict=True):
@@ -115,7 +115,7 @@ class OpenScaleSetup:
 
 
 def open_scale(source: Source) -> OpenScaleSetup:
-    """Read the numbers or the texts of a source."""
+    """Read the numeric or text answers of a source."""
     return _texts(source) if source.task.scale == "text" else _numbers(source)
 
 
@@ -203,7 +203,7 @@ def _pairwise_similarity(source: Source, ratings: TextRatings) -> dict[str, Esti
 def _answers(
     source: Source, read: Callable[[str], Any]
 ) -> tuple[Panel, dict[str, tuple[IntArray, list[Any]]]]:
-    """Return the ratings, and each judge's answers with their items, parsed from text."""
+    """Return the ratings as values, and each judge's items and answers."""
     items = tuple(item.id for item in source.items)
     place = {item: i for i, item in enumerate(items)}
     answers: dict[str, tuple[IntArray, list[Any]]] = {}
@@ -221,7 +221,7 @@ def _answers(
 def similarities_of(
     task: Task, vectors: Mapping[str, FloatArray] | None
 ) -> tuple[Similarity, Similarity]:
-    """Return two similarities: for answers to one item, and for answers to any items.
+    """Return two similarity functions: one for answers to the same item, one for any two answers.
 
     The similarity comes from the task's table or embeddings, else from the overlap of words. An
     answer and a rating of one item must be in the table. Texts of different items that are missing
@@ -252,7 +252,7 @@ def similarities_of(
 def _cosine(
     vectors: Mapping[str, FloatArray], task: Task, text: Hashable, other: Hashable
 ) -> float:
-    """Return the cosine of two texts from unit vectors. Negative values count as 0."""
+    """Return two texts' cosine similarity from unit vectors. Negative values become 0."""
     try:
         return max(0.0, float(vectors[str(text)] @ vectors[str(other)]))
     except KeyError as absent:
@@ -263,7 +263,7 @@ def _cosine(
 
 
 def with_open_wins(scale: OpenScaleSetup) -> OpenScaleSetup:
-    """Bind judges and baselines to the advantage probability, if it ranks on an open scale.
+    """Compute judges' and baselines' wins against raters, if the advantage ranks on an open scale.
 
     For numbers, the baselines always answer with the mean, the median or the best of up to 100
     ratings, or with one of these at random. For texts, they answer with the most common text or one
@@ -292,5 +292,5 @@ def with_open_wins(scale: OpenScaleSetup) -> OpenScaleSetup:
 
 
 def design_of_open(scale: OpenScaleSetup) -> AltTestDesign:
-    """Return the annotator test's design for numbers or texts."""
+    """Return the annotator test's design for numeric or text answers."""
     return AltTestDesign(score=scale.score, eps=eps_of(scale.source.task))

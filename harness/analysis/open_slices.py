@@ -1,4 +1,4 @@
-"""Slices for judges that answer with numbers or texts."""
+"""Compare judges with numeric or text answers between slices of items."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLACES = {"mse": PLACE_OF_SQUARE, "mean_absolute_error": PLACE_OF_DISTANCE}  # m
 
 
 def section(scale: OpenScaleSetup, footing: Footing) -> Slices | None:
-    """Compare ranked judges between slices, or return None without fields."""
+    """Compare ranked judges between slices. Return None if no field divides the items."""
     source = scale.source
     fields = sliced_fields(source.task, source.items)
     if not fields or not footing.judges:
@@ -52,7 +52,7 @@ def _sides(scale: OpenScaleSetup, name: str) -> Sides | None:
 def _others(
     scale: OpenScaleSetup, name: str, metric: str
 ) -> Iterator[tuple[SlicedMeasure, ItemValues]]:
-    """Yield the other defined measures, with their values per item."""
+    """Yield each other defined measure with its values per item."""
     answered = np.zeros(len(scale.rated))
     answered[scale.answers[name][0]] = 1.0
     of_rated = np.where(scale.rated, answered, np.nan)
@@ -69,7 +69,7 @@ def _others(
 
 
 def _moments(scale: OpenScaleSetup, name: str) -> FloatArray:
-    """Return (n, 8) `moments` of a judge's answers and the raters' means."""
+    """Return an (n, 8) array with the `moments` of a judge's answers and the raters' means."""
     panel, (item, answers) = scale.panel, scale.answers[name]
     values = np.array(panel.labels, dtype=np.float64)[panel.code]
     ratings = NumericRatings.of(panel.of_item, values, len(panel.items))
@@ -77,6 +77,6 @@ def _moments(scale: OpenScaleSetup, name: str) -> FloatArray:
 
 
 def _width(scale: OpenScaleSetup) -> float:
-    """Return the greatest difference between two answers, or infinite without bounds."""
+    """Return the largest possible difference between two answers, or infinity without bounds."""
     bounds = scale.source.task.bounds
     return inf if bounds is None else float(bounds[1] - bounds[0])

@@ -1,4 +1,4 @@
-"""Validation of judges whose answers aren't options."""
+"""Validate judges whose answers are numbers or texts."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def validate_open(source: Source) -> Validation:
 
 
 def _without_reasked(source: Source) -> Source:
-    """Return a source without verdicts from second questions, and without resamples."""
+    """Return a copy of a source without verdicts from second questions and without resampling."""
     verdicts = {
         judge: verdicts_at(of_judge, ~columns_of(of_judge).of_kinds(lambda kind: kind.is_reasked))
         for judge, of_judge in source.verdicts.items()
@@ -123,7 +123,7 @@ def _without_reasked(source: Source) -> Source:
 
 
 def _changed(source: Source) -> dict[str, object]:
-    """Return a source's choices that differ from the defaults."""
+    """Return the source's settings that differ from the defaults."""
     names = {*OF_OPTIONS, "replies", "metric"}
     defaults = {f.name: f.default for f in fields(Settings) if f.name in names}
     current = {name: getattr(source.settings, name) for name in defaults}
@@ -188,7 +188,7 @@ def _engine(scale: OpenScaleSetup) -> Engine:
 
 
 def _margin(scale: OpenScaleSetup, metric: Metric) -> Margin | None:
-    """Return the margin, based on the ratings' range if the scale is unbounded."""
+    """Return the margin. On an unbounded scale, the margin depends on the range of the ratings."""
     rows = {row.name: row for row in numeric_metrics(scale.range)}
     return margin_in(rows.get(metric.name, metric).loss_range(), scale.source.settings)
 
@@ -214,7 +214,7 @@ def _replacement(scale: OpenScaleSetup) -> Replacement:
 def _estimates(
     scale: OpenScaleSetup, name: str, footing: Footing, engine: Engine
 ) -> dict[str, Estimate]:
-    """Estimate every metric for a judge on the shared items. Metrics are NA for unranked judges."""
+    """Estimate every metric for a judge on the shared items. Unranked judges get NA."""
     metrics, shared = _metrics(scale, footing.metric), footing.items.shared
     if name not in footing.judges:
         n = len(shared)
@@ -226,7 +226,7 @@ def _estimates(
 
 
 def _metrics(scale: OpenScaleSetup, metric: Metric) -> tuple[Metric, ...]:
-    """Return the metrics that all tasks on the scale have, and the metric that ranks."""
+    """Return the metrics of all tasks on the scale, plus the ranking metric."""
     rows = common_metrics(scale.source.task)
     return rows if metric in rows else (*rows, metric)
 
@@ -238,7 +238,7 @@ def _estimate(
     engine: Engine,
     shared: BoolArray | None = None,
 ) -> Estimate:
-    """Estimate a metric for a judge on all items that it answered, or on some of them."""
+    """Estimate a judge's metric on the items that the judge answered, or only on ``shared``."""
     judge = scale.judge(name, metric)
     used = judge.answered if shared is None else judge.answered & shared
     return estimate_on(

@@ -1,4 +1,4 @@
-"""A task's options as a scale, and a judge's replies to an item as one label."""
+"""Convert a task's options to a scale, and a judge's replies to one label per item."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OptionScale:
-    """Options in increasing order, if the options are ordered.
+    """Options of a task in increasing order, if they are ordered.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class OptionScale:
 
     @classmethod
     def of(cls, task: Task) -> Self:
-        """Read a task's scale, and reverse options in decreasing order."""
+        """Read a task's scale. If the options are in decreasing order, reverse them."""
         keys = task.space.options
         order = np.arange(len(keys))
         if task.scale != "ordinal":
@@ -58,14 +58,14 @@ class OptionScale:
         return f"Scale({self.level}, {', '.join(self.options)})"
 
     def counts(self, table: RatingTable) -> FloatArray:
-        """Return (n, K): number of times each option was chosen per item."""
+        """Return an (n, K) array that counts how often each option was chosen for each item."""
         return np.asarray(table.forced_choice[:, self.order], dtype=np.float64)
 
 
 def drawn_modes(
     counts: FloatArray, items: Sequence[str], *, judge: str, seed: int
 ) -> tuple[FloatArray, int]:
-    """Return the place of each row's mode, (n,), and the number of tied rows.
+    """Return an (n,) array with the column of each row's mode, and the number of tied rows.
 
     Comparisons with single raters or judges need one label, so ties are broken at random. Each mode
     is equally likely, and a hash of seed, judge and item decides, independently of the other items.
@@ -81,13 +81,13 @@ def drawn_modes(
 
 
 def item_hash(seed: int, judge: str, item: str) -> int:
-    """Return a seed for random parts of a judge's reply to an item."""
+    """Return a seed for random draws that concern one judge and item."""
     digest = blake2b(f"{seed} {judge} {item}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big")
 
 
 def disagreement(counts: FloatArray | IntArray) -> FloatArray:
-    """Return (n,): share of an item's pairs of ratings that differ, or nan below two ratings.
+    """Return an (n,) array with the share of differing pairs of ratings, or nan below two ratings.
 
     Parameters
     ----------

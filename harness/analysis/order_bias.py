@@ -1,4 +1,4 @@
-"""Order and position bias: effects of an answer's place on replies."""
+"""Estimate order bias and position bias: how an answer's position affects replies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def item_mean(
     bounds: tuple[float, float] = SHARE,
     missing: NAReason | None = None,
 ) -> Estimate:
-    """Return the mean over items with its score interval.
+    """Return a mean over items with its score interval.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def points_on_items(change: Estimate) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceBias:
-    """Share of single choices for the option shown at a place, minus an even share.
+    """Share of choices for the option shown at a position, minus 1 / K for K options.
 
     Options are shown at every place equally often, so the expected excess is 0 for a judge that
     ignores their order.
@@ -119,7 +119,7 @@ class PlaceBias:
 def order_bias(
     verdicts: Sequence[Verdict], items: Sequence[Item], level: float
 ) -> tuple[PlaceBias, ...]:
-    """Return a judge's bias for each place, if options were shuffled.
+    """Return a judge's bias for each position. Empty if options were never shuffled.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def order_bias(
 
 
 def order_notes(biases: Mapping[str, Sequence[PlaceBias]]) -> list[str]:
-    """Describe how often each judge chose the option shown first and, if there are more, last."""
+    """Describe how often each judge chose the option shown first or, with several biases, last."""
     return [
         f"{judge} chose the option shown {word} {_points(bias)} points more often than 1 in "
         f"{len(of_judge)} ({bias.n_replies} replies on {bias.n_items} items)"
@@ -193,7 +193,7 @@ def _is_shuffled_choice(verdict: Verdict) -> bool:
 
 
 def _shares_by_place(verdict: Verdict) -> Iterator[float]:
-    """Yield the share for the option at each place: 0 or 1, or its probability."""
+    """Yield the option's share at each position. The share is 0, 1 or a probability."""
     shares = _shares(verdict)
     return (shares.get(option, 0.0) for option in verdict.shown)
 
@@ -205,7 +205,7 @@ NOT_IN_BOTH: Final = "not_answered_in_both_orders"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionEffects:
-    """Effects of the order of two answers on a judge's single choices.
+    """Effects of the order of two answers on a judge's choices.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class PositionEffects:
 def position_effects(
     verdicts: Sequence[Verdict], task: Task, items: Sequence[Item], level: float
 ) -> PositionEffects | None:
-    """Return the effects of the order on a judge, or None if the judge saw only one order.
+    """Return the order's effects on a judge, or None if the judge saw only one order.
 
     ``verdicts`` are on single replies. Groups of items are resampled, or single items if there are
     no groups.
@@ -255,7 +255,7 @@ def position_effects(
 
 
 def position_notes(effects: Mapping[str, PositionEffects | None]) -> list[str]:
-    """Describe how often the order changes each judge's verdict, and which answer this favours."""
+    """Describe how often the answers' order changes a judge's verdict, and in which direction."""
     return [
         f"{judge}: {in_words(of_judge.consistency, of_judge.bias)}"
         for judge, of_judge in effects.items()
@@ -264,7 +264,7 @@ def position_notes(effects: Mapping[str, PositionEffects | None]) -> list[str]:
 
 
 def in_words(consistency: Estimate, bias: Estimate) -> str:
-    """Return the effects of the order as a sentence without a full stop."""
+    """Describe the effects of the answers' order without a full stop."""
     if consistency.value is None:
         return "no item was answered in both orders"
     return (
@@ -274,7 +274,7 @@ def in_words(consistency: Estimate, bias: Estimate) -> str:
 
 
 def _order_pairs(verdicts: Sequence[Verdict]) -> Iterator[OrderPair]:
-    """Yield the answered pairs of successive replies in different orders."""
+    """Yield pairs of successive replies with an answer, one for each order."""
     by_pair: dict[tuple[str, int], dict[bool, Verdict]] = {}
     for verdict in verdicts:
         if verdict.outcome == "answered":
@@ -286,12 +286,12 @@ def _order_pairs(verdicts: Sequence[Verdict]) -> Iterator[OrderPair]:
 
 
 def consistency(pairs: Sequence[OrderPair]) -> float:
-    """Return the share of an item's pairs with equal verdicts in both orders; nan without pairs."""
+    """Return the share of an item's reply pairs with equal verdicts, or nan without pairs."""
     return _mean([float(given.value == swapped.value) for given, swapped in pairs])
 
 
 def bias(pairs: Sequence[OrderPair], pairwise: PairwiseFields) -> float:
-    """Return the share of replies preferring the first answer minus the share for the second."""
+    """Return the share of replies that prefer the answer shown first, minus the second's share."""
     return _mean(
         [(_lead(given, pairwise) - _lead(swapped, pairwise)) / N_ORDERS for given, swapped in pairs]
     )
@@ -302,7 +302,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _lead(verdict: Verdict, pairwise: PairwiseFields) -> float:
-    """Return how strongly a verdict prefers the item's first answer over its second."""
+    """Return the verdict's share for the item's first answer minus its share for the second."""
     shares = _shares(verdict)
     return shares.get(pairwise.first, 0.0) - shares.get(pairwise.second, 0.0)
 

@@ -1,4 +1,4 @@
-"""Metrics registered by other Python distributions."""
+"""Load metrics that other Python distributions register."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plugin_metric_names() -> tuple[str, ...]:
-    """Return the names of registered metrics without built-in ones, and load none of them."""
+    """Return the names of registered metrics that are not built in, without loading them."""
     registered = loading.names(loading.METRICS)
     if not registered:
         return ()
@@ -26,7 +26,7 @@ def plugin_metric_names() -> tuple[str, ...]:
 
 
 def plugin_metric(name: str) -> Metric:
-    """Load a metric registered by a separate distribution.
+    """Load a metric that a different distribution registers.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def _is_built_in(function: Callable[..., Any]) -> bool:
 
 
 def _guarded(function: Callable[..., Any], name: str, field: str) -> Callable[..., Any]:
-    """Wrap a plug-in's function so that it raises `PluginError`. Leave a built-in one unchanged."""
+    """Wrap a plug-in's function to raise `PluginError`. Return a built-in function unchanged."""
     if _is_built_in(function):
         return function
 

@@ -1,4 +1,4 @@
-"""Data that a source's estimates share: compared tables, common items and resamples."""
+"""Tables, items and resamples that all estimates of a source share."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ REPEATED_RESAMPLES = (100, 400)  # minimum and maximum
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Compared:
-    """Tables that the metrics compare, after mode and level are applied.
+    """Tables for the metrics, after the abstention mode and the level are applied.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Prepared:
-    """Evaluated counts of ratings and verdicts.
+    """Tables of ratings and verdicts, with the evaluated metrics.
 
     Attributes
     ----------
@@ -146,22 +146,22 @@ class Prepared:
 
     @property
     def task(self) -> Task:
-        """The task that was rated."""
+        """The rated task."""
         return self.source.task
 
     @property
     def settings(self) -> Settings:
-        """The settings of the source."""
+        """The source's settings."""
         return self.source.settings
 
     @property
     def tau(self) -> float:
-        """The cut-off."""
+        """The cut-off tau."""
         return self.source.cutoff
 
     @property
     def row(self) -> Metric:
-        """The metric that ranks."""
+        """The ranking metric."""
         return find_metric(self.metric, self.compared.rows)
 
     def on_common_items(self, tables: Iterable[RatingTable]) -> tuple[RatingTable, ...]:
@@ -179,26 +179,26 @@ class Prepared:
         return tuple(on_common_items(table, common) for table in tables)
 
     def ranked_tables(self) -> tuple[RatingTable, ...]:
-        """Return the tables of the ranked judges, on the items on which they are compared."""
+        """Return the ranked judges' tables, limited to the items on which judges are compared."""
         ranked = self.footing.judges if self.footing else ()
         tables = (table for table in self.compared.judges if table.name in ranked)
         return tuple(on_common_items(table, self.common) for table in tables)
 
     def rng(self) -> np.random.Generator:
-        """Return a new generator with the run's seed."""
+        """Return a new random generator with the run's seed."""
         return np.random.default_rng(self.source.settings.seed)
 
     def resampling(self, *, groups: Sequence[str | None] | None = None) -> Resampling:
-        """Return resampling settings with the run's seed, for groups if there are any."""
+        """Return resampling settings with the run's seed and, if there are any, groups of items."""
         return resampling_of(self.source, groups)
 
     def affordable_resampling(self) -> Resampling:
-        """Return settings with fewer resamples if each resample repeats a whole estimation."""
+        """Return settings with fewer resamples, for estimates repeated in each resample."""
         return affordable_resampling(self.source, self.compared)
 
 
 def order_of(source: Source, footing: Footing) -> tuple[str, ...]:
-    """Order ranked judges by the metric, then by share answered, then by price."""
+    """Order the ranked judges by metric, then by share of items answered, then by price."""
     losses = dict(zip(footing.judges, footing.metric.losses(footing.values).tolist(), strict=True))
     fractions = footing.items.answered_fraction.tolist()
     answered = dict(zip((judge.name for judge in source.judges), fractions, strict=True))
@@ -222,7 +222,7 @@ def order_of(source: Source, footing: Footing) -> tuple[str, ...]:
 
 
 def affordable_resampling(source: Source, compared: Compared) -> Resampling:
-    """Return settings with fewer resamples if each resample repeats a whole estimation."""
+    """Return settings with fewer resamples, for estimates that are repeated in each resample."""
     cells = max(len(compared.human.items) * len(compared.judges), 1)
     most = int(np.clip(REPEATED_CELLS // cells, *REPEATED_RESAMPLES))
     resampling = resampling_of(source, groups_of(source))
@@ -230,7 +230,7 @@ def affordable_resampling(source: Source, compared: Compared) -> Resampling:
 
 
 def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resampling:
-    """Return the resampling settings for a run's intervals, with the run's seed."""
+    """Return the resampling settings for a run's intervals, including the run's seed."""
     return Resampling(
         rng=np.random.default_rng(source.settings.seed),
         groups=groups,
@@ -240,7 +240,7 @@ def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resamp
 
 
 def on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> RatingTable:
-    """Drop a judge's response sets and choices on items on which it is not compared."""
+    """Drop a judge's choices and response sets on items on which the judge is not compared."""
     kept = {name: items.items_of(table.name)[:, None] for name, items in common.items()}
     if all(rows.all() for rows in kept.values()):
         return table
@@ -252,13 +252,13 @@ def on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> Ra
 
 
 def groups_of(source: Source) -> list[str | None] | None:
-    """Return the group of each item, or None if no item has one."""
+    """Return each item's group, or None if no item has a group."""
     groups = [item.group for item in source.items]
     return groups if any(group is not None for group in groups) else None
 
 
 def compared_tables(source: Source) -> Compared:
-    """Return the tables that metrics compare, without evaluating any."""
+    """Return the tables for the metrics, without evaluating any metric."""
     task, items = source.task, source.items
     tables = [judge_table(task, items, j.name, source.verdicts[j.name]) for j in source.judges]
     try:
@@ -275,7 +275,7 @@ def resolved_and_weighted(
     judges: tuple[RatingTable, ...],
     groups: list[str | None] | None,
 ) -> Compared:
-    """Resolve abstentions, weight sampled items, and find the task's metrics."""
+    """Apply the abstention mode, weight sampled items, and find the task's metrics."""
     task, positive = source.task, source.task.positive
     weights = sampling_weights(source.items)
     tables, criteria = [with_rater_wins(source, human), *judges], None
@@ -303,7 +303,7 @@ def resolved_and_weighted(
 def metrics_that_rank(
     task: Task, space: OptionSpace, positive: Sequence[str], metric: str | None
 ) -> tuple[Metric, ...]:
-    """Return a task's metrics, plus the metric that ranks if it isn't among them."""
+    """Return a task's metrics, with the ranking metric added if it is not among them."""
     scale = cast("ClosedScale", task.scale)
     rows = metrics_for(space, scale=scale, positive=positive)
     if metric == ADVANTAGE.name:
@@ -314,7 +314,7 @@ def metrics_that_rank(
 
 
 def metrics_of_choices(task: Task, choices: Choices) -> tuple[Metric, ...]:
-    """Return a task's metrics under a user's choices, plus the one that ranks."""
+    """Return a task's metrics under the user's choices, with the ranking metric added."""
     space, positive = task.space, task.positive
     if choices.level == "item":
         space, positive = ITEM_SPACE, (MET,)
@@ -346,7 +346,7 @@ def _criteria(items: Sequence[Item], level: AggregationLevel) -> list[str]:
 
 
 def _whole(task: Task, items: Sequence[Item]) -> list[str]:
-    """Return the group that each decision belongs to."""
+    """Return each item's group. Raise an error if an item has no group."""
     if not task.positive:
         raise ValueError("level item needs positive options. List them in task.yaml")
     groups = [item.group or "" for item in items]
@@ -360,7 +360,7 @@ def _whole(task: Task, items: Sequence[Item]) -> list[str]:
 def item_tables(
     task: Task, items: Sequence[Item], tables: Iterable[RatingTable]
 ) -> list[RatingTable]:
-    """Reduce each group's criteria to one verdict, by the rubric if there is one.
+    """Combine each group's criteria into one verdict, by the rubric if there is one.
 
     Raises
     ------

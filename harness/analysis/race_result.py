@@ -1,4 +1,4 @@
-"""Result of a race between judges: requests, dropouts, and conclusions."""
+"""Result of a race between judges, with each judge's requests and when it was dropped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = {  # of losses
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RacedJudge:
-    """One judge's requests in a race.
+    """One judge's items, requests and cost in a race.
 
     Attributes
     ----------
@@ -106,22 +106,22 @@ class RaceResult:
 
     @property
     def n_calls(self) -> int:
-        """Replies that the race requested."""
+        """Number of replies that the race requested."""
         return sum(row.n_calls for row in self.judges)
 
     @property
     def n_calls_full(self) -> int:
-        """Replies of all judges to all items."""
+        """Number of replies that all judges would need for all items."""
         return sum(row.n_calls_full for row in self.judges)
 
     @property
     def usd(self) -> float | None:
-        """Original cost of the race's replies."""
+        """Original cost of the race's replies in USD, or None if unknown."""
         return _total([row.usd for row in self.judges if row.n_calls])
 
     @property
     def usd_full(self) -> float | None:
-        """Cost of all replies from all judges at these prices."""
+        """Cost in USD of running all judges on all items at these prices, or None if unknown."""
         return _total([row.usd_full for row in self.judges if row.n_calls_full])
 
 

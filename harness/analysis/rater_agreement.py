@@ -1,4 +1,4 @@
-"""Agreement among raters, and disagreement between raters and judges on each item."""
+"""Estimate agreement among raters, and rank items by disagreement among raters and judges."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FEW_ITEMS = 0.05  # share of the rated items that counts as few
 
 
 def agreement_sums(p: Prepared) -> list[ItemSums]:
-    """Return the sums behind every agreement coefficient that fits the raters' answers."""
+    """Return the item sums for every agreement coefficient that fits the raters' answers."""
     of_sets = set_sums(p.human) if p.human.response_set.any() else []
     if of_sets and not p.human.forced_choice.any():
         return of_sets
@@ -42,7 +42,7 @@ def agreement_sums(p: Prepared) -> list[ItemSums]:
 
 
 def icc_sums(p: Prepared) -> list[ItemSums]:
-    """Return the sums of the intraclass correlations on an ordered scale with named raters."""
+    """Return the item sums for intraclass correlations. Empty without raters' names or numbers."""
     scale = OptionScale.of(p.task)
     if scale.numbers is None:
         return []
@@ -58,7 +58,7 @@ def icc_sums(p: Prepared) -> list[ItemSums]:
 
 
 def note_on_pairs(human: RatingTable) -> str:
-    """Return a note if a few items have most pairs of ratings, and "" otherwise."""
+    """Return a note if a few items have most of the pairs of ratings, else ""."""
     counts = human.forced_choice if human.forced_choice.any() else human.response_set
     m = counts.sum(axis=1).astype(np.float64)
     pairs = np.sort(m * (m - 1.0) / 2.0)[::-1]
@@ -76,7 +76,7 @@ def note_on_pairs(human: RatingTable) -> str:
 
 
 def ordered_sums(task: Task, human: RatingTable) -> list[ItemSums]:
-    """Return the sums of alpha and AC2 on ordered scales, and alpha with the task's weights.
+    """Return item sums for alpha and AC2 on ordered scales, and for alpha with the task's weights.
 
     The ratio level needs options that are numbers, none of them negative.
     """
@@ -125,7 +125,7 @@ class Dispute:
 
     @classmethod
     def of(cls, human: RatingTable, judges: Sequence[RatingTable]) -> Self:
-        """Compute the dispute on a task's items, without abstentions."""
+        """Compute disagreement on a task's items, leaving out abstentions."""
         share = disagreement(human.forced_choice)
         human_modes = modes(human.forced_choice.astype(np.float64))
         shared = np.empty((len(judges), len(share)))

@@ -1,4 +1,4 @@
-"""The annotator test of a validation (Calderon et al. 2025), with and without single raters."""
+"""Run a validation's annotator test (Calderon et al. 2025), with and without single raters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SWEEP = tuple(k / 40 for k in range(21))  # 0 to 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeTests:
-    """The test of one judge, at other margins and in other variants.
+    """A judge's annotator test at several margins and in several variants.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class JudgeTests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """The alternative annotator test of every judge.
+    """Annotator tests of every judge.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Replacement:
 
 
 def section(p: Prepared, annotators: Annotators | None = None) -> Replacement:
-    """Test every judge against every rater. There is no test if raters are not named.
+    """Test every judge against every rater. Without raters' names, there is no test.
 
     ``annotators`` has the result of `Annotators.compared`, if it is known.
     """
@@ -130,7 +130,7 @@ def replacement_of(
     *,
     reason: Reason = "",
 ) -> Replacement:
-    """Return the section, including the test's design."""
+    """Return the results together with the test's design."""
     return Replacement(
         reason=reason,
         score=cast("ScoreName", design.score) if isinstance(design.score, str) else "similarity",
@@ -170,7 +170,7 @@ def _tested(
 
 
 def judge_tests(test: AltTest, *, judge: str, n_tied: int) -> JudgeTests:
-    """Return a judge's test with its margins."""
+    """Return a judge's test at each margin."""
     return JudgeTests(
         judge=judge,
         test=test,
@@ -188,7 +188,7 @@ MIN_FOR_ANNOTATOR_TEST = 3  # raters; with fewer, a judge is compared with a hum
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorTests:
-    """The annotator test of each ranked judge, with all or some of a panel's raters.
+    """Annotator test of each ranked judge against all or some of the raters.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ class AnnotatorTests:
     def of(
         self, judge: str, *, alpha: float, without: str | None = None
     ) -> DecidingAnnotatorTest | None:
-        """Test a judge, by groups if there are any. Return None if it wasn't asked for choices.
+        """Test a judge, accounting for groups of items. Return None for a judge without choices.
 
         ``without`` names a rater who is left out.
         """
@@ -233,7 +233,7 @@ class AnnotatorTests:
         )
 
     def copying(self, judge: str) -> CopyTest | None:
-        """Test whether a judge copies raters, or None if that can't be tested."""
+        """Test whether a judge copies raters. Return None if the test is not possible."""
         verdicts = self.verdicts.get(judge)
         if not self.panel or not self.design or verdicts is None:
             return None
@@ -242,14 +242,14 @@ class AnnotatorTests:
 
 
 class FootingWithout(Protocol):
-    """Function that compares one judge with the baselines and a human rater, omitting one rater."""
+    """Function that compares one judge with baselines and a human rater, leaving out one rater."""
 
     def __call__(self, rater: str, judge: str, *, beside_human: bool) -> Footing | None:
-        """Return the comparison, or None if there is none."""
+        """Return the comparison, or None without judges."""
 
 
 def why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reason:
-    """Return why no rater is left out for the first judge, or "" if raters are left out."""
+    """Return why the top judge is not tested without single raters, or "" if it is tested."""
     if reason := why_not_tested(task, raters):
         return reason
     test = leader.annotator_test
@@ -258,14 +258,14 @@ def why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reaso
 
 
 def unbeaten(footing: Footing) -> str:
-    """Return the first baseline that isn't worse than the only judge, or "" if there is none."""
+    """Return the first baseline that does at least as well as the only judge, or "" without one."""
     losses = footing.metric.losses(np.array([footing.values[0], *footing.baselines.values()]))
     unbeaten = np.flatnonzero(losses[1:] <= losses[0]).tolist()
     return list(footing.baselines)[unbeaten[0]] if unbeaten else ""
 
 
 def why_not_tested(task: Task, raters: Sized) -> Reason:
-    """Return the reason that the annotator test does not apply, or "" if it does."""
+    """Return why the annotator test does not apply, or "" if it does."""
     if task.rater_ids == "positional":
         return POSITIONAL
     return "too_few_raters" if len(raters) < MIN_FOR_ANNOTATOR_TEST else ""

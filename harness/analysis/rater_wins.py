@@ -1,3 +1,3 @@
-"""Raters' part of the advantage probability, on options, numbers and texts."""
+"""Compute the raters' part of the advantage probability for options, numbers and texts."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convert ratings and verdicts to `RatingTable`, which has arrays of counts.
+"""Convert ratings and verdicts to a `RatingTable`, which holds arrays of counts.
 
 Every outcome is kept. Abstentions, refusals and failures are counted separately from the options.
 """
@@ -49,7 +49,7 @@ def select_items(
     held_out: bool = False,
     blank: Collection[str] = (),
 ) -> tuple[Item, ...]:
-    """Select a run's items: those with a criterion, then the first ``limit`` of them.
+    """Select a run's items: all items with a criterion, or the first ``limit`` of them.
 
     ``holdout`` is a share of all items. The selection excludes it, or contains nothing else if
     ``held_out``. Items whose ids are ``blank`` are excluded.
@@ -84,7 +84,7 @@ def select_items(
 
 
 def is_held_out(item: Item, share: float) -> bool:
-    """Return whether an item is held out, which doesn't depend on the other items.
+    """Return whether an item is held out. The result does not depend on other items.
 
     A hash of its group decides, or of its id if it has no group. Items in a group stay together.
     """
@@ -97,7 +97,7 @@ CountedOutcome: TypeAlias = Literal[Outcome, "not_asked", "planned"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeCounts:
-    """Outcome counts of a judge's replies in an elicitation, which sum to ``planned``."""
+    """Counts of a judge's replies by outcome, in one elicitation. They sum to ``planned``."""
 
     elicitation: Elicitation
     planned: int
@@ -109,7 +109,7 @@ class OutcomeCounts:
     not_asked: int
 
     def plus(self, other: OutcomeCounts) -> OutcomeCounts:
-        """Add the counts of other replies in the same elicitation."""
+        """Add the counts of different replies in the same elicitation."""
         counts = asdict(self)
         added = {
             name: n + getattr(other, name) for name, n in counts.items() if name != "elicitation"
@@ -122,7 +122,7 @@ def count_outcomes(
     planned: Mapping[Elicitation, int],
     items: Collection[str] | None = None,
 ) -> tuple[OutcomeCounts, ...]:
-    """Count a judge's outcomes per elicitation.
+    """Count a judge's replies by outcome in each elicitation.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def count_outcomes(
 def usable_replies(
     counts: Sequence[OutcomeCounts], elicitation: Elicitation
 ) -> tuple[float | None, int]:
-    """Return the share of a judge's planned replies that are answers, and the number planned.
+    """Return the share of planned replies that are answers, and the number of planned replies.
 
     The counts are for an elicitation, or else for the pairs that represent it (see `judge_table`).
     Abstained, refused, invalid, failed and unrequested replies are not usable. The share is None if
@@ -169,7 +169,7 @@ def usable_replies(
 
 
 class _TableBuilder:
-    """Builder that adds ratings to the arrays of a `RatingTable`."""
+    """Builder for the arrays of a `RatingTable`."""
 
     def __init__(
         self, space: OptionSpace, items: Sequence[Item], names: tuple[str, ...] = ()
@@ -188,7 +188,7 @@ class _TableBuilder:
         self.exact: frozenset[AnswerKind] = frozenset()
 
     def times(self, rows: RowIndices) -> NDArray[np.int64]:
-        """Return the number of times each of the n rows occurs."""
+        """Return an (n,) array that counts how often each row index occurs."""
         return np.bincount(np.array(rows, dtype=np.int64), minlength=len(self.items))
 
     def add_outcomes(self, rows: RowIndices, elicitation: Elicitation, outcome: Outcome) -> None:
@@ -199,7 +199,7 @@ class _TableBuilder:
         self.forced_choice[:, self.space.option_index(option)] += self.times(rows)
 
     def add_choice_shares(self, row: int, verdicts: Sequence[Verdict]) -> None:
-        """Set an item's option shares to their mean over verdicts."""
+        """Set an item's option shares to their mean over its verdicts."""
         if "forced_choice" not in self.exact:
             self.forced_choice = self.forced_choice.astype(np.float64)
             self.exact |= {"forced_choice"}
@@ -211,7 +211,7 @@ class _TableBuilder:
                 self.forced_choice[row, self.space.option_index(option)] += share / len(verdicts)
 
     def add_set_shares(self, row: int, verdicts: Sequence[Verdict]) -> None:
-        """Set an item's response-set shares to their mean over verdicts."""
+        """Set an item's response-set shares to their mean over its verdicts."""
         if "response_set" not in self.exact:
             self.response_set = self.response_set.astype(np.float64)
             self.exact |= {"response_set"}
@@ -247,7 +247,7 @@ class _TableBuilder:
 
 
 def human_table(task: Task, items: Sequence[Item], rater: str | None = None) -> RatingTable:
-    """Count the human ratings of items.
+    """Count the human ratings of each item.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def human_table(task: Task, items: Sequence[Item], rater: str | None = None) -> 
 
 
 def without_rater(table: RatingTable, task: Task, items: Sequence[Item], rater: str) -> RatingTable:
-    """Return a task's `human_table` without one rater's ratings."""
+    """Return a task's `human_table`, without the given rater's ratings."""
     left_out = human_table(task, items, rater)
     joint = table.joint
     if joint is not None and left_out.joint is not None:
@@ -307,7 +307,7 @@ def without_rater(table: RatingTable, task: Task, items: Sequence[Item], rater: 
 def _paired_rows(
     columns: RatingColumns, rows: NDArray[np.int64]
 ) -> Iterator[tuple[str, tuple[str, ...], NDArray[np.int64]]]:
-    """Yield the rows on which a rater gave both a choice and a set, with the choice and the set.
+    """Yield each pair of a choice and a set from one rater on an item, with the pair's rows.
 
     ``rows`` are the ratings' rows, (R,); -1 for a rating that does not count.
     """
@@ -331,7 +331,7 @@ def _paired_rows(
 
 
 def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
-    """Return each rating's rater, or None if ratings do not name their raters."""
+    """Return the rater of each rating, or None if ratings do not identify raters."""
     if task.rater_ids == "positional":
         return None
     columns, space = task.rating_columns, task.space
@@ -360,7 +360,7 @@ def _crossed(
     answer: IntArray,
     shape: tuple[int, int],
 ) -> CrossedRatings | None:
-    """Return ratings that have a row and an answer, in the raters' order, or None without any."""
+    """Return the ratings with a row and an answer, or None without such ratings."""
     n_items, n_answers = shape
     is_kept = (rows >= 0) & (answer >= 0)
     if not is_kept.any():
@@ -385,7 +385,7 @@ def judge_table(
     *,
     with_reasked: bool = True,
 ) -> RatingTable:
-    """Count a judge's final verdicts on items.
+    """Count a judge's final verdicts on each item.
 
     Pairs always count jointly. In the counts of choices and sets, they count only if the judge
     wasn't asked for choices or sets separately. One reason is that a choice made after naming a set

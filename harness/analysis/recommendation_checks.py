@@ -1,4 +1,4 @@
-"""Checks of the recommendation: their tests, their sentences, and the next step for each.
+"""Define the checks behind a recommendation, with their sentences and next steps.
 
 To add a check, write its test and a `CheckOfUse`, and list the latter in `CHECKS`. Terminal, page
 and JSON then show it. Sentences are templates. The report fills in ``{n}``, ``{share}`` and other
@@ -41,7 +41,7 @@ CheckReason: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """Result of a check of the recommendation.
+    """Result of one check behind the recommendation.
 
     Attributes
     ----------
@@ -73,15 +73,15 @@ class Check:
 
 
 class Validated(Protocol):
-    """Validation results that sentences about a check may depend on."""
+    """Parts of a validation that a check's sentence can depend on."""
 
     @property
     def evidence(self) -> Evidence | None:
-        """The judges on the same items and number of replies."""
+        """Comparison of the judges on the same items and number of replies."""
 
     @property
     def replacement(self) -> Replacement | None:
-        """The alternative annotator test."""
+        """Results of the alternative annotator test."""
 
 
 Words: TypeAlias = "str | Callable[[Check, Validated], str]"
@@ -89,7 +89,7 @@ Words: TypeAlias = "str | Callable[[Check, Validated], str]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOfUse:
-    """A check of the recommendation.
+    """Definition of one check behind the recommendation.
 
     Attributes
     ----------
@@ -122,13 +122,13 @@ class CheckOfUse:
     why_open: Mapping[CheckReason, str] = field(default_factory=dict)
 
     def template(self, check: Check, v: Validated) -> str:
-        """Return the sentence for a result, to be filled in."""
+        """Return the template of the sentence that states the check's result."""
         if check.passed is None:
             return _words(self.open, check, v)
         return _words(self.passed if check.passed else self.failed, check, v)
 
     def step(self, check: Check, v: Validated) -> str:
-        """Return the next step for a result that isn't passed, to be filled in."""
+        """Return the template of the next step, for a check that did not pass."""
         return _words(self.next_step, check, v)
 
 
@@ -137,12 +137,12 @@ def _words(words: Words, check: Check, v: Validated) -> str:
 
 
 def needed(kind: str) -> Callable[[Mapping[str, Check]], bool]:
-    """Make a function that returns whether a check is missing because it didn't pass."""
+    """Return a function that tells whether "use" lacks a check because the check did not pass."""
     return lambda checks: not checks[kind].passed
 
 
 def harmful(kind: str) -> Callable[[Mapping[str, Check]], bool]:
-    """Make a function that returns whether a check is missing because it failed.
+    """Return a function that tells whether "use" lacks a check because the check failed.
 
     Open checks don't count.
     """
@@ -150,12 +150,12 @@ def harmful(kind: str) -> Callable[[Mapping[str, Check]], bool]:
 
 
 def never(checks: Mapping[str, Check]) -> bool:  # noqa: ARG001 -- shared signature
-    """Return False because the check affects the verdict in a different way."""
+    """Return False, for a check that affects the verdict in a different way."""
     return False
 
 
 def decides_by_one_human(checks: Mapping[str, Check]) -> bool:
-    """Return whether a human rater decides, because the annotator test is undefined."""
+    """Return whether the annotator test is undefined, so that a human rater's value decides."""
     return checks["annotator_test"].passed is None
 
 
@@ -231,7 +231,7 @@ def _usable_replies(leader: JudgeEvidence, _: Evidence) -> Check:
 
 
 def _enough(kind: str, share: float | None, least: float, *, n: int, reason: CheckReason) -> Check:
-    """Check that a share is known and large enough."""
+    """Check that a share is defined and large enough."""
     passed = share is not None and share >= least
     reason = "" if passed else reason
     return Check(kind=kind, passed=passed, reason=reason, value=share, threshold=least, n=n)
@@ -307,13 +307,13 @@ def _without_each_rater(evidence: Evidence) -> Check:
 
 
 def _all_items(evidence: Evidence) -> Check:
-    """Check that no limit left out items, because such a validation uses no alpha."""
+    """Check that the validation covers all items. Otherwise, it uses none of the error rate."""
     reason: CheckReason = "limited" if evidence.limited else ""
     return Check(kind="all_items", passed=not reason, reason=reason, n=evidence.n_items)
 
 
 def _independent(evidence: Evidence) -> Check:
-    """Check that copies of a rater can be tested for, or that task.yaml excludes them."""
+    """Check that copying of a rater can be tested, or that task.yaml rules it out."""
     passed = not evidence.untested_copies or evidence.states_independence or None
     return Check(
         kind="independent", passed=passed, reason="" if passed else evidence.untested_copies
@@ -346,7 +346,7 @@ COPIED = (
 
 
 def _annotator_step(check: Check, v: Validated) -> str:
-    """Return the advice to collect more ratings or try a different judge for the annotator test."""
+    """Return the advice for the annotator test: collect more ratings, or improve the judge."""
     assert v.evidence is not None
     test, section = v.evidence.judges[0].annotator_test, v.replacement
     if check.reason == "too_few_groups":
@@ -496,10 +496,10 @@ CHECKS = (
 
 
 def all_checks() -> tuple[CheckOfUse, ...]:
-    """Return the checks of the recommendation in display order."""
+    """Return all checks in display order."""
     return CHECKS
 
 
 def check_of_use(kind: str) -> CheckOfUse:
-    """Return the check of a kind."""
+    """Return the check of the given kind."""
     return next(row for row in all_checks() if row.kind == kind)

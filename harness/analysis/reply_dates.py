@@ -1,4 +1,4 @@
-"""Dates of the replies behind a result, and the number of new replies."""
+"""Dates of the replies behind a result, and how many replies are new."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ YEAR_2100 = 4102444800.0  # a later time means corrupted data
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyDates:
-    """Dates of some replies.
+    """Dates and counts of some replies.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class ReplyDates:
 
     @property
     def sentence(self) -> str:
-        """The number of new replies and the age of the others in words, or "" if all are new."""
+        """A sentence on the number of new replies and the age of others, or "" if all are new."""
         n_stored = self.n - self.n_new
         if not n_stored:
             return ""
@@ -59,11 +59,11 @@ class ReplyDates:
         )
 
     def by_day(self) -> ReplyDates:
-        """Return a copy with days instead of times."""
+        """Return a copy with dates instead of times."""
         return replace(self, oldest=self.oldest[:10], newest=self.newest[:10])
 
     def plus(self, other: ReplyDates) -> ReplyDates:
-        """Return the combined dates of these and other replies."""
+        """Return dates and counts for both groups of replies together."""
         known = sorted(filter(None, (self.oldest, self.newest, other.oldest, other.newest)))
         return ReplyDates(
             n=self.n + other.n,
@@ -75,11 +75,11 @@ class ReplyDates:
 
     @property
     def dates(self) -> str:
-        """The days on which replies were received, as the end of a sentence, or "" if unknown."""
+        """The period in which replies were received, as a phrase that ends a sentence, or ""."""
         return dates_text(self.oldest[:10], self.newest[:10]) if self.oldest else ""
 
     def is_longer_than(self, span: timedelta) -> bool:
-        """Return whether the newest reply came later than the oldest by more than a span."""
+        """Return whether the oldest and the newest reply are further apart than a span."""
         if not self.oldest:
             return False
         oldest, newest = map(datetime.fromisoformat, (self.oldest, self.newest))
@@ -90,12 +90,12 @@ NO_DATES = ReplyDates()
 
 
 def dates_text(oldest: str, newest: str) -> str:
-    """Return two days as the end of a sentence."""
+    """Format two days as a phrase that can end a sentence."""
     return f"on {oldest}" if oldest == newest else f"between {oldest} and {newest}"
 
 
 def reply_dates(replies: Iterable[Sequence[Verdict]], *, since: float = 0.0) -> ReplyDates:
-    """Return the dates on which replies to some groups of verdicts were received.
+    """Return the dates of the replies behind some groups of verdicts.
 
     Replies received before ``since``, in seconds since 1970, aren't new.
     """

@@ -1,4 +1,4 @@
-"""The result of a validation, as stored in ``metrics.json``."""
+"""Result of a validation, as stored in ``metrics.json``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OPTIONAL = ("slices", "abstention", "scores")  # sections that ``metrics.json`` 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """All results of a run, which are exactly the contents of ``metrics.json``.
+    """Results of a run. The fields correspond to the contents of ``metrics.json``.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class Validation:
         return f"Validation({about}, verdict {self.decision.verdict!r}{judge})"
 
     def __eq__(self, other: object) -> bool:
-        """Return whether two validations have the same ``metrics.json``."""
+        """Return whether two validations have equal ``metrics.json`` contents."""
         if not isinstance(other, Validation):
             return NotImplemented
         return bool(json.loads(self.to_json()) == json.loads(other.to_json()))
@@ -138,30 +138,30 @@ class Validation:
     __hash__ = None  # type: ignore[assignment]
 
     def judge(self, name: str) -> JudgeResult:
-        """Return one judge's numbers."""
+        """Return one judge's results."""
         return next(judge for judge in self.judges if judge.name == name)
 
     @property
     def tau(self) -> float:
-        """The cut-off."""
+        """The cut-off tau."""
         assert self.settings.tau is not None, "a validation has a cut-off"
         return self.settings.tau
 
     @property
     def ranking_metric(self) -> str:
-        """The metric that ranks."""
+        """Name of the ranking metric."""
         assert self.settings.metric is not None, "a validation has a metric that ranks"
         return self.settings.metric
 
     @property
     def ranked_judges(self) -> tuple[JudgeResult, ...]:
-        """The judges from best to worst, or in the order given if there is no ranking."""
+        """Names of the judges from best to worst, or in the given order without a ranking."""
         if self.ranking is None:
             return self.judges
         return tuple(self.judge(row.judge) for row in self.ranking.rows)
 
     def metric(self, name: str) -> Metric | None:
-        """Return the definition of a metric, or None if there is none, as without its plug-in."""
+        """Return a metric's definition, or None if it is unknown (such as without its plug-in)."""
         options, positive = tuple(self.task.options), self.task.positive
         if self.settings.level == "item":
             options, positive = ITEM_SPACE.options, (MET,)
@@ -173,12 +173,12 @@ class Validation:
         return metric
 
     def evidence_of(self, name: str) -> JudgeEvidence:
-        """Return the evidence for a judge, including the completeness of its replies."""
+        """Return the evidence on a judge, including how complete its replies are."""
         assert self.evidence is not None, "a validation with judges has evidence"
         return next(row for row in self.evidence.judges if row.judge == name)
 
     def completeness(self) -> dict[str, Completeness]:
-        """Return the completeness of each judge's replies."""
+        """Return how complete each judge's replies are."""
         least = self.settings.min_answered
         return {
             judge.name: Completeness(judge.outcomes, least, is_planned=judge.kind != "external")
@@ -186,7 +186,7 @@ class Validation:
         }
 
     def beta_hat(self, name: str) -> tuple[Estimate, bool]:
-        """Return a judge's beta, and whether it comes from maximum likelihood for lack of pairs."""
+        """Return a judge's beta, and whether it is a maximum likelihood estimate without pairs."""
         beta = self.judge(name).beta
         fitted = self.sensitivity.judge_betas.get(name) if self.sensitivity else None
         if beta.value is None and fitted is not None and fitted.value is not None:
@@ -194,7 +194,7 @@ class Validation:
         return beta, False
 
     def to_json(self) -> str:
-        """Return the contents of ``metrics.json``: all but the texts of replies and items.
+        """Return the contents of ``metrics.json``, without the texts of replies and items.
 
         Estimates omit members with default values.
         """
@@ -207,7 +207,7 @@ class Validation:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read a validation that `to_json` wrote.
+        """Read a validation from the output of `to_json`.
 
         Raises
         ------
@@ -222,12 +222,12 @@ class Validation:
         return schema_of(cls)
 
     def _repr_html_(self) -> str | None:
-        """Show the ranking in a notebook, if the report is loaded."""
+        """Show the ranking in a notebook, if the report module is loaded."""
         return None if Validation.as_html is None else Validation.as_html(self)
 
 
 class Sections(TypedDict, total=False):
-    """Sections of a validation other than its metrics, as in `Validation`."""
+    """Sections of `Validation` other than its metrics."""
 
     evidence: Required[Evidence | None]
     choosing: Choosing | None
@@ -253,7 +253,7 @@ def make_validation(
     notes: Iterable[str],
     **sections: Unpack[Sections],
 ) -> Validation:
-    """Return a validation, with the ranking by a metric and the resulting decision.
+    """Return a validation, including the ranking by a metric and the decision that follows.
 
     ``notes`` come after the notes on the source and on the ratings.
     """
@@ -292,7 +292,7 @@ def make_validation(
 
 
 def _ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
-    """Return the judges' places on the same items and number of replies."""
+    """Return the judges' ranks on the same items and number of replies."""
     values = [np.nan if row.value is None else row.value for row in evidence.judges]
     ranks = ranks_of(metric.losses(np.array(values, dtype=np.float64)))
     return Ranking(
@@ -306,7 +306,7 @@ def _ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
 
 
 def _notes_on_ratings(humans: HumanResult) -> list[str]:
-    """Return notes on ratings that aren't choices."""
+    """Return notes on ratings that are not choices."""
     notes = []
     if humans.n_abstained:
         notes.append(f"ratings that are {CANNOT_ASSESS}: {humans.n_abstained}")

@@ -1,4 +1,4 @@
-"""Rubrics with several criteria: results per criterion, pooled, averaged, and per item."""
+"""Compute results for rubrics: by criterion, pooled, averaged over criteria, and by item."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RubricLevel: TypeAlias = Literal[AggregationLevel, "criterion", "two_stage"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricRow:
-    """The judges on one criterion, or on all criteria at one level of aggregation.
+    """The judges' results on one criterion, or on all criteria combined.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class RubricRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricResult:
-    """The criteria of a rubric and their aggregates.
+    """Results for a rubric's criteria, and for all of them combined.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class RubricResult:
 
 
 def section(p: Prepared, rubric: RubricFields) -> RubricResult:
-    """Compare the judges on each criterion of a rubric, and on each level."""
+    """Compare the judges on each criterion of a rubric, and on all criteria combined."""
     criteria = [item.criterion or "" for item in p.source.items]
     rows = []
     for name, fields in rubric.criteria.items():
@@ -129,7 +129,7 @@ def _row(
 
 
 def _share_met(table: RatingTable, positive: Sequence[str]) -> float | None:
-    """Return the share of items whose most common choice is positive, with ties counted in part."""
+    """Return the share of items whose most common choice is positive. Ties count in part."""
     modes = hard(Distributions.of(table).O)
     rated = ~np.isnan(modes).any(axis=1)
     if not rated.any():

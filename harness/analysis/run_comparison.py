@@ -1,4 +1,4 @@
-"""Comparison of two runs on the items that both answered."""
+"""Compare two runs on the items that both contain."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)", "decision_consistency", "prevalenc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedMetric:
-    """One metric for one judge in both runs.
+    """One judge's metric in both runs.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class PairedMetric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """Paired differences for the judges that are in both runs.
+    """Paired differences for the judges in both runs.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class RunComparison:
 
 
 def compare_runs(first: Source, second: Source, metrics: Sequence[str] = ()) -> RunComparison:
-    """Compare judges in two runs by paired differences on the items that both answered.
+    """Compare each judge's two runs by paired differences on the items that both runs contain.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def _described(judge: str, metric: Metric, result: PairedRuns) -> PairedMetric:
 
 
 def _adjusted(rows: Sequence[PairedMetric]) -> Iterator[PairedMetric]:
-    """Adjust the p-values for the number of tests."""
+    """Adjust the p-values for multiple testing."""
     adjusted = iter(holm([row.result.p for row in rows if row.result.p is not None]).tolist())
     for row in rows:
         yield row if row.result.p is None else replace(row, p_adjusted=next(adjusted))

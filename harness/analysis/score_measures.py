@@ -1,4 +1,4 @@
-"""Measures of how score judges order items, without a threshold.
+"""Measure how well numeric scores order items, without a threshold.
 
 The measures are AUC, rank correlations with the raters' mean and median, also by the raters'
 certainty (Elangovan et al. 2025, tables 2 and 7 and figure 6), and pairwise accuracy with ties
@@ -56,7 +56,7 @@ QUARTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreStratum:
-    """Measures of a judge's scores on items with a given certainty of the raters.
+    """Measures of a judge's scores in one stratum by rater certainty.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class ScoreStratum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoresAtMedian:
-    """Scores of the items that share a median rating.
+    """Quantiles of the scores for items with the same median rating.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class ScoresAtMedian:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredJudge:
-    """Measures of how a judge's scores order items.
+    """Measures of how well a judge's scores order items.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class ScoredJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """Judges that return numbers.
+    """Results for all judges that return numbers.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Scores:
 
 
 def section(source: Source) -> Scores:
-    """Measure how score judges order items."""
+    """Measure how well each judge's scores order items."""
     names = [judge.name for judge in source.judges if judge.name in source.scores]
     rated = _Rated.of(source.task, source.items)
     grouped = any(item.group is not None for item in source.items)
@@ -153,7 +153,7 @@ def section(source: Source) -> Scores:
 
 
 class _Rated(NamedTuple):
-    """Ratings of items, lowest first, with strata by certainty, or the reason for having none."""
+    """Ratings of the items, and strata by rater certainty (or the reason for having no strata)."""
 
     place: dict[str, int]
     units: IntArray
@@ -237,7 +237,7 @@ def _judge(
 
 
 def _item_scores(scores: JudgeScores, rated: _Rated) -> tuple[IntArray, FloatArray]:
-    """Return the rated items with a score, and the mean score of each."""
+    """Return the rows of rated items with a score, and the mean score on each of these items."""
     by_row: dict[int, list[float]] = defaultdict(list)
     for verdict in scores.verdicts:
         row, score = rated.place.get(verdict.item), score_of(verdict)
@@ -256,7 +256,7 @@ def _bounds(name: str) -> tuple[float, float]:
 
 
 class _Measured(NamedTuple):
-    """Items whose order is measured, and the settings for intervals."""
+    """Scored items with their resampling units and the confidence level."""
 
     items: Scored
     units: IntArray
@@ -265,7 +265,7 @@ class _Measured(NamedTuple):
     why_none: NAReason
 
     def estimate(self, name: str, measure: ScoreMeasure, rows: BoolArray) -> Estimate:
-        """Estimate a measure, by its name, on some of the items."""
+        """Estimate a measure on some of the items."""
         items, units, n = self.items.only(rows), self.units[rows], int(rows.sum())
         value = measure(items) if n else np.nan
         if np.isnan(value):
@@ -282,7 +282,7 @@ class _Measured(NamedTuple):
         )
 
     def pairs(self, rows: BoolArray, width: float) -> Estimate:
-        """Estimate pairwise accuracy on some of the items, or a sample of them."""
+        """Estimate pairwise accuracy on some of the items. If there are many, use a sample."""
         places = np.flatnonzero(rows)
         places = places[some_rows(len(places))]
         kept = np.isin(np.arange(len(rows)), places)

@@ -1,4 +1,4 @@
-"""Second questions to judges: their frequency, and their effect on the ranking."""
+"""Count second questions to judges, and show how they affect the ranking."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CAME = READ | {"invalid"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaskedJudge:
-    """A judge's second questions, and its place without them.
+    """Counts of a judge's second questions, and its rank without them.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class ReaskedJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondQuestions:
-    """The judges of a validation in which any judge was asked a second question.
+    """Second questions to the judges of a validation.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class SecondQuestions:
 
 
 def second_questions(source: Source, evidence: Evidence, without: Footing) -> SecondQuestions:
-    """Compare the ranking with the ranking without replies to second questions.
+    """Compare the rankings with and without replies to second questions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Results as JSON, and matrices as rows: rounding, and null for NaN."""
+"""Write results as JSON and matrices as rows, with rounding and null for NaN."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DIGITS = 6  # for matrices in charts and tables; everything else is written in f
 
 
 def rows_of(values: FloatArray, *, digits: int | None = None) -> Matrix:
-    """Return the rows of a matrix, with None for nan.
+    """Return the rows of a matrix. A nan becomes None.
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ def rows_of(values: FloatArray, *, digits: int | None = None) -> Matrix:
 
 
 def shared_fields(type_: type, source: object) -> JsonObject:
-    """Return a dataclass's fields, with values from an object's attributes of the same names."""
+    """Return values for a dataclass's fields from an object's attributes with the same names."""
     names = [field.name for field in fields(type_)]
     return {name: getattr(source, name) for name in names if hasattr(source, name)}
 
 
 def to_json(value: object) -> str:
-    """Return a result as JSON, with one line per member.
+    """Return a result as JSON, with each member on a separate line.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def to_json(value: object) -> str:
 
 
 def to_short_json(value: object, *, without: Collection[str] = ()) -> str:
-    """Return a result as JSON on one line, with estimates' default members omitted.
+    """Return a result as JSON on one line. Omit members of estimates that have their default value.
 
     `from_json` reads it like the full text, if the members left out by ``without`` have defaults.
     """
@@ -77,7 +77,7 @@ def to_short_json(value: object, *, without: Collection[str] = ()) -> str:
 
 
 def indented(text: str) -> str:
-    """Return JSON with one line per member."""
+    """Format JSON with each member on a separate line."""
     return msgspec.json.format(text, indent=1)
 
 
@@ -99,7 +99,7 @@ def _short(value: object) -> object:
 
 
 def from_json(text: str | bytes, type_: type[T]) -> T:
-    """Read a result that `to_json` wrote.
+    """Read a result from the output of `to_json`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Names for numbers by slice, such as ``slice(language=de).consistency``, in requirements."""
+"""Names of numbers in slices, such as ``slice(language=de).consistency``, in requirements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEASURES: tuple[SlicedMeasure, ...] = get_args(SlicedMeasure)
 
 @dataclass(frozen=True, slots=True)
 class SliceName:
-    """Name for a measure in a slice."""
+    """Name of a measure in a slice."""
 
     field: str
     value: str
@@ -36,7 +36,7 @@ class SliceName:
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """Read a name, or None if it has a different form."""
+        """Read a name. Return None if the text has a different form."""
         match = FORM.fullmatch(text.strip())
         if match is None:
             return None
@@ -47,7 +47,7 @@ class SliceName:
 
 
 def slice_names(slices: Slices | None) -> set[str]:
-    """Return the names of all measures in all slices."""
+    """Return the names of every measure in every slice."""
     rows = slices.judges[0].rows if slices and slices.judges else ()
     return {
         str(SliceName(row.field, row.value, measure)) for row in rows for measure in row.measures
@@ -55,7 +55,7 @@ def slice_names(slices: Slices | None) -> set[str]:
 
 
 def slice_estimate(slices: Slices | None, judge: str, name: SliceName) -> Estimate:
-    """Return a judge's measure in a slice, or NA if the judge has none."""
+    """Return a judge's measure in a slice. It is NA if the judge has no such measure."""
     of_judge = slices.of(judge) if slices else None
     estimates = (
         measure.value
@@ -68,7 +68,7 @@ def slice_estimate(slices: Slices | None, judge: str, name: SliceName) -> Estima
 
 
 def check_slice(name: SliceName, task: Task) -> None:
-    """Reject a slice that the task's items don't have, or a measure that no slice has.
+    """Reject a name if the task's items have no such slice or slices have no such measure.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def check_slice(name: SliceName, task: Task) -> None:
 
 
 def slice_members(task: Task, slice_of: str) -> BoolArray:
-    """Return (n,) bool: whether each of a task's items is in a slice, given as ``FIELD=VALUE``.
+    """Return an (n,) bool array: whether each item is in a slice, given as ``FIELD=VALUE``.
 
     Raises
     ------

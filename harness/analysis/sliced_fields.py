@@ -1,4 +1,4 @@
-"""Item fields as slices: items that share a value, or have similar numbers."""
+"""Divide items into slices by their fields. A slice shares a value or a range of numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WORDS = "length in words"
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class SlicedField:
-    """The items by their value in one field.
+    """Assignment of items to slices by one field.
 
     Attributes
     ----------
@@ -62,21 +62,21 @@ class SlicedField:
 
     @property
     def members(self) -> BoolArray:
-        """(V, n): whether each item has each value."""
+        """A (V, n) bool array that shows whether each item has each value."""
         return np.asarray(self.of_item == np.arange(len(self.values))[:, None], dtype=np.bool_)
 
     @property
     def frequent(self) -> tuple[str, ...]:
-        """The values except the rare ones that form one slice together."""
+        """The values without the slice of pooled rare values."""
         return self.values[:-1] if self.n_pooled else self.values
 
     def of_rows(self, rows: IntArray) -> SlicedField:
-        """Return the field for some items, by their rows. -1 is an item without a value."""
+        """Return the field for the items in the given rows. Row -1 is an item without a value."""
         of_item = np.where(rows < 0, -1, self.of_item[rows])
         return replace(self, of_item=frozen(of_item))
 
     def places_of(self, task: Task, items: Sequence[Item]) -> IntArray:
-        """Return (n,) indices of other items' values, with -1 for rare and new values."""
+        """Return an (n,) array of value indices for other items. Rare and new values get -1."""
         if self.cuts is None:
             place = {value: v for v, value in enumerate(self.frequent)}
             return np.array([place.get(_text(item, self.name), -1) for item in items], np.int64)
@@ -85,7 +85,7 @@ class SlicedField:
 
 
 def field_names(task: Task, items: Iterable[Item]) -> tuple[str, ...]:
-    """Return the fields that describe items, which are not texts, answers or probabilities."""
+    """Return the names of fields that describe items. Omit texts, answers and probabilities."""
     shown = {*task.text, task.image, task.reasons, INCLUSION_PROBABILITY, SOURCE_ITEM}
     gold = task.alt_test.gold if task.alt_test else None
     names = dict.fromkeys(name for item in items for name in item.field_names)
@@ -93,7 +93,7 @@ def field_names(task: Task, items: Iterable[Item]) -> tuple[str, ...]:
 
 
 def sliced_fields(task: Task, items: Sequence[Item]) -> tuple[SlicedField, ...]:
-    """Return the fields that distinguish items, and the length of their texts.
+    """Return the fields that divide the items into slices, followed by the length of their texts.
 
     Empty if items have no such field. A field with a single value, or without any value that
     `MIN_ITEMS` items share, isn't among them.
@@ -107,7 +107,7 @@ def sliced_fields(task: Task, items: Sequence[Item]) -> tuple[SlicedField, ...]:
 
 
 def fields_as_in_task(task: Task, items: Sequence[Item]) -> tuple[SlicedField, ...]:
-    """Return the fields for some items, built as `sliced_fields` does for all of the task's items.
+    """Return the fields for some items, with slices as in the whole task. See `sliced_fields`.
 
     Rare values and cuts between thirds come from all items.
     """
@@ -117,12 +117,12 @@ def fields_as_in_task(task: Task, items: Sequence[Item]) -> tuple[SlicedField, .
 
 
 def length_field(task: Task, items: Sequence[Item]) -> SlicedField | None:
-    """Return the items by thirds of the number of words that judges see."""
+    """Divide items into thirds by the number of words that judges see."""
     return _in_thirds(WORDS, "words", n_words(task, items))
 
 
 def sliced_field(name: str, items: Sequence[Item]) -> SlicedField | None:
-    """Return the items by one field, or None if the field doesn't distinguish them."""
+    """Divide items by one field. Return None if the field does not distinguish items."""
     values = [_text(item, name) for item in items]
     numbers = [as_number(value) for value in values if value]
     if None not in numbers and len(set(numbers)) > MAX_NUMBERS:
@@ -131,7 +131,7 @@ def sliced_field(name: str, items: Sequence[Item]) -> SlicedField | None:
 
 
 def by_value(name: str, kind: FieldKind, values: Sequence[str]) -> SlicedField | None:
-    """Return the items by value, with rare values pooled, or None if there is only one slice.
+    """Divide items by value, pooling rare values. Return None if this yields only one slice.
 
     "" means that an item has no value.
     """
@@ -155,24 +155,24 @@ def by_value(name: str, kind: FieldKind, values: Sequence[str]) -> SlicedField |
 
 
 def n_words(task: Task, items: Iterable[Item]) -> FloatArray:
-    """Return (n,): the number of words that judges see for each item."""
+    """Return an (n,) array with the number of words that judges see for each item."""
     shown = [[item.fields.get(name, "") for name in task.text] for item in items]
     return np.array([sum(len(text.split()) for text in texts) for texts in shown], np.float64)
 
 
 def _text(item: Item, name: str) -> str:
-    """Return a field's value on one line, or "" without one."""
+    """Return a field's value as one line, or "" without a value."""
     return " ".join(item.fields.get(name, "").split())
 
 
 def _numbers(name: str, items: Iterable[Item]) -> FloatArray:
-    """Return (n,): numbers in a field, or nan for an item without one."""
+    """Return an (n,) array of a field's numbers. An item without a number has nan."""
     numbers = (as_number(_text(item, name)) for item in items)
     return np.array([np.nan if number is None else number for number in numbers], np.float64)
 
 
 def _pooled_name(counts: Counter[str], n_pooled: int) -> str:
-    """Return a name for the pooled rare values that differs from all values."""
+    """Return a name for the slice of rare values that differs from every value."""
     name = f"{n_pooled} rare value{'' if n_pooled == 1 else 's'}"
     return name if name not in counts else f"({name})"
 

@@ -1,4 +1,4 @@
-"""Studies over several tasks: decisions, each judge's beta, and regret by metric."""
+"""Combine results of several tasks: decisions, judges' beta, and regret by metric."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudiedTask:
-    """The outcome of one task.
+    """Decision and evidence for one task.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class JudgeBeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanRegret:
-    """Regret from choosing by a metric, averaged over tasks.
+    """Regret of selecting by a metric, averaged over tasks.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class MeanRegret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegretCurve:
-    """Regret by the raters' beta, averaged over the tasks with forced choices and a sweep.
+    """Regret at each of the raters' betas, averaged over tasks.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class RegretCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prevalence:
-    """Share of a task's items that raters consider positive, by their beta and the cut-off.
+    """Share of a task's items that count as positive, for each beta of the raters and each cut-off.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Prevalence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Joint results of several tasks.
+    """Results of several tasks together.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ def _studied(run: str, validation: Validation) -> StudiedTask:
 
 
 def _metrics(validations: Collection[Validation]) -> tuple[str, ...]:
-    """Return the usual selection metrics, then the metrics that rank here."""
+    """Return the usual selection metrics, followed by these validations' ranking metrics."""
     usual = [name for v in validations if v.choosing for name in v.choosing.usual]
     return tuple(dict.fromkeys([*usual, *(v.ranking_metric for v in validations)]))
 
@@ -258,7 +258,10 @@ def _regret(metric: str, goal: str, validation: Validation) -> float | None:
 
 
 def _curve(metric: str, goal: str, by_task: Mapping[str, Validation]) -> RegretCurve | None:
-    """Average the regret over tasks at each beta, or None if no task has it at every beta."""
+    """Average the regret at each beta over the tasks with a value at every beta.
+
+    Return None without such tasks.
+    """
     curves = {}
     for task, validation in by_task.items():
         selection = _selections(validation).get(metric)

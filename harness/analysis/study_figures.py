@@ -1,4 +1,4 @@
-"""Papers' figures for a task: annotator tests by number of items, agreement by certainty."""
+"""Compute the papers' figures for a task: test power by number of items, agreement by certainty."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ N_DRAWS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemsCurve:
-    """A judge's annotator test by the number of items (Calderon et al. 2025, figure 2).
+    """A judge's annotator test for different numbers of items (Calderon et al. 2025, figure 2).
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class ItemsCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFigures:
-    """One task's figures. An undefined figure is None and has a reason."""
+    """Figures for one task. An undefined figure is None and has a reason."""
 
     items: ItemsCurve | None
     items_reason: Reason
@@ -58,7 +58,7 @@ class TaskFigures:
 
 
 def task_figures(source: Source, validation: Validation) -> TaskFigures:
-    """Compute a task's figures from its ratings and verdicts, with the run's seed."""
+    """Compute a task's figures from ratings and verdicts, using the run's seed."""
     task = source.task
     if not task.options:
         return TaskFigures(

@@ -1,4 +1,4 @@
-"""Validation of judges: every number of a run, from a task and verdicts."""
+"""Validate judges: compute every number of a run from a task and verdicts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 def validate(source: Source) -> Validation:
-    """Validate judges against the raters of a task.
+    """Validate judges against a task's raters.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def validate(source: Source) -> Validation:
 
 
 class EffectsOfOrder(TypedDict, total=False):
-    """Effects of the order of options, and of the order of two answers, on a judge."""
+    """Effects on a judge of the order of options or of two answers."""
 
     order_bias: tuple[PlaceBias, ...]
     position: PositionEffects | None
@@ -118,7 +118,7 @@ LOST = [OUTCOMES.index("abstained"), OUTCOMES.index("invalid")]
 
 
 def _sections(p: Prepared) -> Sections:
-    """Compute a validation's sections other than its metrics, or None for those without data."""
+    """Compute a validation's sections other than its metrics. A section without data is None."""
     lost = [table for table in p.judges if table.outcomes[:, :, LOST].any()]
     fields = sliced_fields(p.task, p.source.items)
     is_tested = p.footing is not None and p.task.rater_ids != "positional"
@@ -141,7 +141,7 @@ def _sections(p: Prepared) -> Sections:
 
 
 def _second_questions(p: Prepared, common: evidence_rows.Evidence | None) -> SecondQuestions | None:
-    """Compare judges without replies to second questions, or None if there are none."""
+    """Compare judges with and without replies to second questions. Return None without any."""
     if common is None or not p.source.asks_again:
         return None
     footing = footing_without_reasked(p)
@@ -149,12 +149,12 @@ def _second_questions(p: Prepared, common: evidence_rows.Evidence | None) -> Sec
 
 
 def _columns_of_F(p: Prepared) -> tuple[tuple[str, ...], ...]:  # noqa: N802 -- the paper's matrix
-    """Return the response sets of the compared tables, in which abstaining may be an option."""
+    """Return the response sets of the compared tables. Abstention can be one of the options."""
     return (p.human if p.settings.level == "item" else p.compared.human).space.sets
 
 
 def _fixed_raters_reason(p: Prepared) -> FixedRatersReason:
-    """Return why intervals are only for these raters, or "" if they account for other raters."""
+    """Return why intervals apply only to these raters, or "" if they account for rater sampling."""
     if p.task.rater_ids == "positional":
         return "positional_raters"
     panel = p.panel or rater_panel(p.task, p.source.items)
@@ -195,7 +195,7 @@ def _notes(p: Prepared) -> list[str]:
 
 
 def _on_sets_collected_since(p: Prepared) -> str:
-    """Suggest ranking by response sets if forced choices rank and nearly all items have sets."""
+    """Suggest to rank by response sets if forced choices rank but nearly all items have sets."""
     columns = p.task.rating_columns
     if compares_sets(p.row) or not any(form == "response_set" for form, _ in columns.answers):
         return ""
@@ -214,7 +214,7 @@ def _on_sets_collected_since(p: Prepared) -> str:
 
 
 def _on_pairs(p: Prepared) -> str:
-    """Describe estimates from the raters' pairs, if most choices don't belong to a pair."""
+    """Describe which estimates use pairs, if most raters' choices do not belong to a pair."""
     sets, beta = p.sets, _beta_of_pairs(p)
     is_minority = 2 * sets.n_pairs < p.compared.human.forced_choice.sum()
     is_assumed = sets.origin == "assumed"
@@ -234,7 +234,7 @@ def _on_pairs(p: Prepared) -> str:
 
 
 def _beta_of_pairs(p: Prepared) -> str:
-    """Describe the estimate of the raters' beta from pairs, or "" if there is none."""
+    """Describe the raters' beta estimated from pairs, or return "" if there is none."""
     beta = p.own.human_translation.beta
     if beta.value is None:
         return ""
@@ -317,7 +317,7 @@ def _judge_result(p: Prepared, facts: JudgeFacts) -> JudgeResult:
 
 
 def _effects_of_order(source: Source, replies: Sequence[Verdict]) -> EffectsOfOrder:
-    """Return the effects on a judge of the order of options and of two answers, if it varied."""
+    """Return how the order of options or answers affects a judge. Empty if it never varied."""
     effects: EffectsOfOrder = {}
     if any(kind.has_order for kind in columns_of(replies).kinds):
         effects["order_bias"] = order_bias(replies, source.items, source.settings.confidence)
@@ -336,7 +336,7 @@ def _notes_on_order(judges: Sequence[JudgeResult]) -> Iterator[str]:
 
 
 def _of_pairs(p: Prepared, table: RatingTable, translation: TableTranslation) -> OfPairs:
-    """Return F as rows of options by columns of response sets, with its intervals and pairs.
+    """Return F with its intervals and number of pairs. Rows are options, columns are response sets.
 
     A column is None if no pair accepted it. F is None without pairs.
     """

@@ -1,4 +1,4 @@
-"""Selection of a judge's verdicts that don't need a check by a person, with a bounded error."""
+"""Select a judge's verdicts that a person need not check, with a bounded error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SEED = 0  # seed of the split, so that the same data have the same verdicts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedItem:
-    """A verdict, and whether it can be accepted without a check by a person.
+    """A verdict, and whether to accept it without a person's check.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class JudgedItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictTrust:
-    """A judge's verdicts that need no check by a person.
+    """Result of selecting a judge's verdicts that a person need not check.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class VerdictTrust:
 
     @property
     def rest(self) -> tuple[str, ...]:
-        """Ids of the items that a person must rate, least confident verdicts first."""
+        """Ids of the items that a person must rate, with the least confident verdicts first."""
         left = [v for v in self.verdicts if not v.accepted]
         left.sort(key=lambda v: -1.0 if v.confidence is None else v.confidence)
         return tuple(verdict.item for verdict in left)
@@ -154,7 +154,7 @@ def verdict_trust(
     level: float,
     n_judges: int = 1,
 ) -> tuple[VerdictTrust, TrustedVerdicts]:
-    """Return a judge's verdicts that need no check by a person, and the rule that decides.
+    """Select the judge's verdicts that a person need not check. Return them and the rule.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def _choices(
 def signals_of(
     task: Task, items: Sequence[Item], judge: str, replies: Sequence[Verdict]
 ) -> dict[str, FloatArray]:
-    """Return the confidence signals in a judge's replies: name to (n,), nan if an item has none.
+    """Return the (n,) confidence signals in a judge's replies by name, with nan for items without.
 
     If a judge saw an item's options in different orders, the agreement of its replies measures
     stability over orders.
@@ -280,14 +280,14 @@ def signals_of(
 
 
 def _of_answers(signals: Mapping[str, FloatArray], answers: IntArray) -> dict[str, FloatArray]:
-    """Keep only the confidences of single answers."""
+    """Set the confidence to nan on items without a single answer."""
     return {
         name: np.where(answers == NO_ANSWER, np.nan, values) for name, values in signals.items()
     }
 
 
 def _orders_differ(verdicts: Sequence[Verdict]) -> bool:
-    """Return whether any item was shown with the options or answers in several orders."""
+    """Return whether any item was shown with more than one order of options or answers."""
     orders = defaultdict(set)
     for verdict in verdicts:
         if verdict.elicitation == "forced_choice":
@@ -326,7 +326,7 @@ def judged_by(
     judge: str,
     verdicts: Sequence[Verdict],
 ) -> tuple[JudgedItem, ...]:
-    """Apply a rule that was fitted on rated items to a judge's verdicts on other items.
+    """Apply a rule fitted on rated items to a judge's verdicts on other items.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The command line: one file per command, a thin client of `harness.app.run`."""
+"""The command line: one file per command, each a thin client of `harness.app.run`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GC_THRESHOLD = 50_000  # new objects; with the default of 700, collecting takes 
 
 
 class CommandSource(NamedTuple):
-    """Where a command is defined.
+    """Module and function that define a command, with its line in the help.
 
     Attributes
     ----------
@@ -123,12 +123,12 @@ COMMANDS["lab"] = CommandSource("lab:app", "Simulations, self-tests and lists fo
 
 
 def present(sources: Mapping[str, CommandSource]) -> dict[str, CommandSource]:
-    """Return the commands whose edges are installed."""
+    """Return the commands whose required edges are all installed."""
     return {name: source for name, source in sources.items() if all(map(has_edge, source.edges))}
 
 
 class _LazyCommands(Mapping[str, "Command"]):
-    """Commands by name, imported on access."""
+    """Mapping of names to commands, which imports a command when it is accessed."""
 
     def __init__(self, sources: Mapping[str, CommandSource]) -> None:
         self._sources = present(sources)
@@ -144,7 +144,7 @@ class _LazyCommands(Mapping[str, "Command"]):
 
 
 class LazyGroup(TyperGroup):
-    """The installed commands. Printing the help doesn't import them."""
+    """Group of the installed commands. Printing its help does not import them."""
 
     sources: ClassVar[Mapping[str, CommandSource]] = COMMANDS
     sections: ClassVar[Mapping[str, Mapping[str, CommandSource]]] = {
@@ -162,7 +162,7 @@ class LazyGroup(TyperGroup):
         return list(self.commands)
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # of the same class
-        """Run the named command, and let it print its own errors."""
+        """Run the named command, which prints its own errors."""
         words = [*ctx._protected_args, *ctx.args]  # noqa: SLF001 -- typer has no other name for them
         try:
             return super().invoke(ctx)
@@ -181,7 +181,7 @@ class LazyGroup(TyperGroup):
 
 
 class AllCommands(FirstScreen, LazyGroup):
-    """All commands. The first screen lists some groups by name only."""
+    """Group of all commands. The first screen lists some subgroups only by name."""
 
     def first_screen(self) -> str:
         """Return the text of the first screen."""
@@ -246,7 +246,7 @@ def root(
     ] = False,
     help_all: FullHelp = False,  # noqa: ARG001 -- its callback prints and ends
 ) -> None:
-    """Print the help of a command line without a command."""
+    """Print the help for a command line that names no command."""
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 
@@ -288,7 +288,7 @@ def _fail(message: str, exit_code: int) -> None:
 
 
 def _open_standard_streams() -> None:
-    """Open closed standard streams on the null device, so that no file takes their numbers."""
+    """Open closed standard streams on the null device, so that files cannot reuse their numbers."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STDERR:
         pass
     os.close(descriptor)
@@ -297,12 +297,12 @@ def _open_standard_streams() -> None:
 
 
 def _discard_output() -> None:
-    """Discard stdout's buffer, which Python would try to write again at exit."""
+    """Redirect stdout to the null device, so that Python's last flush at exit cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage_message(error: Exception) -> str:
-    """Return a usage error on one line, with the command that prints the help."""
+    """Return a usage error as one line, including the command that prints the help."""
     context = getattr(error, "ctx", None)
     command_path = context.command_path if context else "harness"
     text = error.format_message() if hasattr(error, "format_message") else str(error)
@@ -314,7 +314,7 @@ def _usage_message(error: Exception) -> str:
 
 
 def _argument_hint(error: Exception) -> str:
-    """Return how to pass an option that the command takes as an argument; "" for other errors."""
+    """Return how to pass an argument that was given as an option, or "" for other errors."""
     context, option = getattr(error, "ctx", None), getattr(error, "option_name", "")
     if context is None:
         return ""

@@ -59,7 +59,7 @@ def rate(task: options.TaskName, *, page: PageOptions, seed: Seed) -> None:
 @app.command("merge", short_help="Add the ratings made so far to the task.")
 @takes
 def merge(task: options.TaskName, *, wanted: MergeOptions) -> None:
-    """Add the ratings made so far to the task, each only once.
+    """Add the ratings made so far to the task. Each rating is added only once.
 
     \b
     Examples:
@@ -99,7 +99,7 @@ def export(
 
 
 def _own_task(name: str) -> Task:
-    """Return the task, and refuse one that can't take new ratings."""
+    """Return the task. Raise an error if the task cannot take new ratings."""
     from harness.tasks import load_task
 
     task = load_task(name, unrated=True)
@@ -108,7 +108,7 @@ def _own_task(name: str) -> Task:
 
 
 def check_own_files(folder: Path) -> None:
-    """Refuse a task whose ratings come from a data set, because it has no file for new ratings."""
+    """Raise an error if the ratings come from a data set, which has no file for new ratings."""
     from harness.errors import TaskError
     from harness.tasks.folders import name_of_copy
     from harness.tasks.item import TASK_FILE
@@ -157,7 +157,7 @@ def _rate(task: Task, name: str, page: PageOptions, seed: int) -> None:
 
 
 def check_property(task: Task) -> None:
-    """Refuse a task whose 'property' doesn't yet describe what raters should rate."""
+    """Raise an error if the task's 'property' does not yet describe what raters should rate."""
     from harness.errors import TaskError
     from harness.tasks.options import DEFAULT_PROPERTY
 
@@ -181,7 +181,7 @@ def _end(session: RatingSession, name: str) -> str:
 
 
 def merge_summary(done: str, merged: Merged, *, keep_outdated: bool = True) -> str:
-    """Describe the exported or merged ratings, and those that were left out."""
+    """Describe the ratings that were exported or merged, and the ratings that were left out."""
     counts = ", ".join(f"{n} by {rater}" for rater, n in merged.n_ratings.items())
     n_new = sum(merged.n_ratings.values())
     lines = [f"{done} {merged.path}: {n_new} ratings{f' ({counts})' if counts else ''}."]

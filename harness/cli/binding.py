@@ -1,4 +1,4 @@
-"""Parameters of commands, built from the options that models declare."""
+"""Build the parameters of commands from the options that models declare."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FULL_HELP = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotat
 
 
 def takes(command: Command) -> Command:
-    """Replace a command's option models by the options that they declare.
+    """Replace a command's option models with the options that they declare.
 
     A parameter annotated with such a model becomes the model's options on the command line. The
     command receives the model with the checked values, and wrong values are refused.
@@ -76,7 +76,7 @@ def usage_error(error: OptionError) -> typer.BadParameter:
 
 
 def task_names(incomplete: str) -> list[str]:
-    """Return the task names that start with a text, for shell completion."""
+    """Return the tasks whose names start with a text, for shell completion."""
     from harness.tasks.folders import available_tasks
 
     return [name for name, _ in available_tasks() if name.startswith(incomplete)]
@@ -108,14 +108,14 @@ def _parameters(signature: inspect.Signature) -> Iterator[Parameter]:
 
 
 def _shown(default: object) -> object:
-    """Return a default as written on the command line, with commas between several values."""
+    """Return a default in command-line format, with commas between several values."""
     if isinstance(default, tuple):
         return ",".join(map(str, default)) or None
     return default
 
 
 def _annotation(option: DeclaredOption) -> object:
-    """Return an option's command-line type, with its names, bounds and help."""
+    """Return the command-line type of an option, including its names, bounds and help."""
     several = list[str] if option.repeats else str
     kind = several if option.kind is tuple else option.kind
     if option.values and option.kind is not tuple:
@@ -138,7 +138,7 @@ def _annotation(option: DeclaredOption) -> object:
 
 
 def _entered(option: DeclaredOption, value: object) -> object:
-    """Split a comma-separated value if the option takes several."""
+    """Split a comma-separated value if the option takes several values."""
     if option.kind is not tuple or value is None or value == []:
         return value or None if option.repeats else value
     texts = value if isinstance(value, list) else [str(value)]

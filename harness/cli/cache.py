@@ -24,7 +24,7 @@ app = typer.Typer(invoke_without_command=True)
 @app.callback()
 @takes
 def cache(context: typer.Context, *, place: Cache, printing: Json) -> None:
-    """Show the response cache's folder, size, and number of requests and replies.
+    """Show the response cache's folder, its size, and its numbers of requests and replies.
 
     A request has one reply per sample. Replies stay until `harness cache clear` removes them. Run
     folders keep their own copies of the replies.
@@ -45,7 +45,7 @@ def cache(context: typer.Context, *, place: Cache, printing: Json) -> None:
 
 
 class ClearedReplies(TaskOption):
-    """The replies to remove."""
+    """Options that select the replies to remove."""
 
     task: str | None = option(
         None,
@@ -74,7 +74,7 @@ class ClearDryRun(DryRun):
 @app.command()
 @takes
 def clear(*, place: Cache, cleared: ClearedReplies, dry: ClearDryRun, asking: Unasked) -> None:
-    """Remove replies from the response cache, so that later runs pay for them again.
+    """Remove replies from the response cache. Later runs pay for them again.
 
     Without filters, all replies are removed. With several filters, a reply must match all of them.
     A reply that several tasks or judges use belongs to the first that received it.
@@ -113,7 +113,7 @@ def clear(*, place: Cache, cleared: ClearedReplies, dry: ClearDryRun, asking: Un
 
 
 def seconds_of(age: str) -> float:
-    """Return an age such as 30d, 12h or 4w in seconds.
+    """Convert an age such as 30d, 12h or 4w to seconds.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def seconds_of(age: str) -> float:
 
 
 def _name_of(task: str) -> str:
-    """Return a task's name, or the text itself if the task no longer exists."""
+    """Return a task's name, or ``text`` itself if there is no such task any more."""
     from harness.tasks import load_task
 
     return load_task(task).name if Path(task).is_dir() else task
@@ -142,7 +142,7 @@ def copy(
     ],
     target: Annotated[str, typer.Argument(metavar="TO", help="Folder, or address of a store.")],
 ) -> None:
-    """Copy replies from a cache, run or store to a cache or store, without replacing any.
+    """Copy replies from a cache, run or store to a cache or store. Existing replies stay.
 
     \b
     Examples:

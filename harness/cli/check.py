@@ -1,4 +1,4 @@
-"""`harness check`: test a judge without any label."""
+"""`harness check`: check a judge without labels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class CheckSubject(CheckedItems):
-    """The judge, and the items to check it on."""
+    """Options for the judge and for the items to check it on."""
 
     of_run: str | None = option(
         None,
@@ -43,7 +43,7 @@ class CheckSubject(CheckedItems):
 
 
 class CheckOutput(Page, Sending):
-    """Output options of the card."""
+    """Options for printing and writing the card."""
 
 
 @takes
@@ -64,7 +64,7 @@ def check(
     place: Out,
     output: CheckOutput,
 ) -> None:
-    """Check a judge without any label: how often its answer flips for no reason.
+    """Check a judge without any labels: how often its answer flips for no reason.
 
     The harness re-runs the judge on 30 items with reordered options, padding, different formatting,
     harmless edits, and instructions in the text. The card also shows how many replies can be read,
@@ -115,7 +115,7 @@ def _checked(
 
 
 def _print_card(result: JudgeCheck, folder: RunFolder | None, output: CheckOutput) -> None:
-    """Print and write the card, keep it with the run if there is one, and exit."""
+    """Print and write the card, save it in the run folder if there is a run, and exit."""
     from harness.report.check_card import card_page, card_text
     from harness.runs.kept_checks import keep_check
 

@@ -1,4 +1,4 @@
-"""`harness confirm`: decide on a judge from the held-out items."""
+"""`harness confirm`: decide on a judge, using the held-out items."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def confirm() -> None:
 
 
 class ConfirmedJudge(JudgeName):
-    """The judge to confirm."""
+    """Option for the judge to confirm."""
 
     judge: str = option(
         ..., "The judge to confirm. You can confirm only one judge.", flag="--judge -j"
@@ -53,18 +53,18 @@ class ConfirmedJudge(JudgeName):
 
 
 class ConfirmedVerdicts(VerdictFile, TaskOption, ConfirmedJudge):
-    """The judge to confirm, and its verdicts on a task."""
+    """Options for the judge to confirm and for its verdicts on a task."""
 
     task: str = option(..., "Name of a task, or path of a task folder.", flag="--task -t")
     verdicts: Path = option(..., "Another tool's verdicts, which include held-out items.")
 
 
 class ConfirmedItems(Seed, Criterion):
-    """The items to validate, and how to resample them."""
+    """Options for the items to validate and for the resampling seed."""
 
 
 class ConfirmedRun(MovedTask, ConfirmedJudge):
-    """The run's judge to confirm."""
+    """Options for a run and for the judge in this run to confirm."""
 
 
 @app.command(

@@ -1,4 +1,4 @@
-"""Output of `--dry-run`: expected costs, their maximum, and the calls that a cost limit buys."""
+"""Format the output of `--dry-run`: expected costs, maximum costs, and affordable calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIGITS = 3  # in an amount that is rounded up
 
 
 def quote_rows(quotes: Sequence[JudgeQuote]) -> list[Mapping[str, object]]:
-    """Return a row per judge, and the total."""
+    """Return a row for each judge, and a row for the total."""
     rows = [
         _row(
             quote.judge,
@@ -37,7 +37,7 @@ def quote_rows(quotes: Sequence[JudgeQuote]) -> list[Mapping[str, object]]:
 def part_rows(
     named: Sequence[tuple[str, Sequence[JudgeQuote]]], head: str
 ) -> list[Mapping[str, object]]:
-    """Return a row per part and judge, with the part's name and items, and one total."""
+    """Return a row per judge in each part, with the part's name and items, and one total row."""
     every = [quote for _, quotes in named for quote in quotes]
     names = [name for name, quotes in named for _ in quotes]
     n_items = [max(quote.n_items.values(), default=0) for quote in every]
@@ -78,7 +78,7 @@ def _amount(usd: float | None) -> str:
 def _total(
     quotes: Sequence[JudgeQuote],
 ) -> tuple[tuple[float | None, float | None, float | None], bool]:
-    """Return the total cost of judges with a known price, and whether it has no maximum."""
+    """Return the total costs of judges with a known price, and whether the total has no maximum."""
     priced = [quote for quote in quotes if quote.expected_usd is not None]
     is_unlimited = any(quote.cost_usd is None for quote in priced)
     if quotes and not priced:
@@ -90,7 +90,7 @@ def _total(
 
 
 def quote_notes(plans: Sequence[Plan], quotes: Sequence[JudgeQuote]) -> Iterator[str]:
-    """Yield notes on the costs: assumptions, replies per item, and the cost limit."""
+    """Yield notes on the costs: assumptions, replies per item, and cost limit."""
     names = list(dict.fromkeys(quote.judge for quote in quotes))
     by_reason: dict[tuple[int, str], list[str]] = {}
     are_equal = len({tuple(job.samples for job in plan.jobs) for plan in plans}) == 1
@@ -128,7 +128,7 @@ def quote_notes(plans: Sequence[Plan], quotes: Sequence[JudgeQuote]) -> Iterator
 
 
 def limit_notes(quotes: Sequence[JudgeQuote], max_cost: float | None) -> Iterator[str]:
-    """Yield notes on the calls that a cost limit buys, and the lowest limit that sends a call."""
+    """Yield notes on how many calls the cost limit allows, and on the lowest usable limit."""
     needs = {quote.judge: quote.first_call_usd or 0.0 for quote in quotes if quote.calls}
     paid = {judge: usd for judge, usd in needs.items() if usd > 0}
     if not paid:
@@ -155,7 +155,7 @@ def _of_each(least: str, most: str) -> str:
 
 
 def _bought(quotes: Sequence[JudgeQuote], max_cost: float, call_usd: float) -> str:
-    """Return the number of calls that a limit buys, keeping ``call_usd`` free for the last call."""
+    """Describe how many calls a limit allows, reserving ``call_usd`` for the last call."""
     (expected, reasoning, most), _ = _total(quotes)
     n_calls = sum(quote.calls for quote in quotes)
     if most is not None and most <= max_cost:
@@ -174,12 +174,12 @@ def _n_bought(n_calls: int, usd: float, left_usd: float) -> int:
 
 
 def _plain(usd: float) -> str:
-    """Write an amount in full, without an exponent."""
+    """Format an amount in full, without an exponent."""
     return f"{usd:.10f}".rstrip("0").rstrip(".")
 
 
 def _enough(usd: float) -> str:
-    """Write an amount, rounded up so that it covers the cost."""
+    """Format an amount, rounded up so that it covers the cost."""
     unit = 10.0 ** (math.floor(math.log10(usd)) - DIGITS + 1)
     rounded = math.ceil(usd / unit) * unit
     return f"{rounded:.{max(0, DIGITS - 1 - math.floor(math.log10(usd)))}f}"

@@ -87,7 +87,7 @@ def audit(
 @app.command("card", short_help="Write a data card and Croissant metadata.")
 @takes
 def card(task: options.TaskName, *, place: CardOptions, printing: Json) -> None:
-    """Write a data card (card.md) and Croissant metadata (croissant.json) of a task.
+    """Write a data card (card.md) and Croissant metadata (croissant.json) for a task.
 
     The card describes the ratings, their origin, rater agreement, the audit's findings and any
     changes. It doesn't contain item texts. The command overwrites both files.
@@ -171,7 +171,7 @@ def download(
 
 
 def _dataset(name: str, options: dict[str, str]) -> HubDataset:
-    """Return a data set on the hub, or a recipe's, with the command's options."""
+    """Return a data set on the hub, named directly or by a recipe, with the command's options."""
     from pydantic import ValidationError
 
     from harness.tasks.dataset_fields import HubDataset
@@ -186,7 +186,7 @@ def _dataset(name: str, options: dict[str, str]) -> HubDataset:
 
 
 def _of_recipe(name: str) -> HubDataset:
-    """Return the location of a recipe's data set on the hub."""
+    """Return the location on the hub of a recipe's data set."""
     from harness.curation.importing.import_recipe import read_recipe
 
     recipe = read_recipe(name)
@@ -207,7 +207,7 @@ def drop(
     wanted: DropOptions,
     printing: Json,
 ) -> None:
-    """Write a version of a task without some items or raters, and count what is left.
+    """Write a version of a task without some items or raters, and count the rest.
 
     The first of several duplicate items stays, and so does the first of a pair of raters. Items
     that lose all ratings are left out too. Ids don't change, and verdicts.csv is updated.
@@ -367,7 +367,7 @@ def export(
 def _export_scores(
     name: str, file: Path, form: ScoreFormat, verdicts: Path | None, *, as_json: bool
 ) -> None:
-    """Write verdicts as scores, and print their number."""
+    """Write verdicts as scores, and print how many were written."""
     from harness.curation.verdicts.score_export import export_scores
     from harness.curation.versions.task_export import verdicts_of
     from harness.judging.parsing.external_verdicts import read_external

@@ -1,4 +1,4 @@
-"""`harness doctor`: check a set-up."""
+"""`harness doctor`: check your set-up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
 
 
 class DoctorJudges(Judges):
-    """The judges that must be usable."""
+    """Options for the judges that must be usable."""
 
     judges: Names = option(
         None,
@@ -36,11 +36,11 @@ class DoctorJudges(Judges):
 
 
 class DoctorServer(JudgesFile, KeyEnv, BaseUrl):
-    """The server of judges that aren't aliases."""
+    """Options for the server of judges without an alias."""
 
 
 class DoctorPlace(Executor, StoreOption, Cache):
-    """Where judges run, and where replies are kept."""
+    """Options for where judges run, and for where replies are stored."""
 
 
 class ContactOption(Options):

@@ -1,4 +1,4 @@
-"""`harness estimate`: estimate a mean over unrated items from a judge's answers and ratings."""
+"""`harness estimate`: estimate a mean over unrated items, from a judge's answers and ratings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class EstimateSubject(Trusting, FirstItems, JudgeName):
-    """The judge, the unlabelled items, and the error at which verdicts can be accepted."""
+    """Options for the judge, the unlabelled items, and the accepted error of verdicts."""
 
     max_error: float | None = option(
         None,
@@ -50,7 +50,7 @@ def estimate(
     place: EstimatePlace,
     printing: Reporting,
 ) -> None:
-    """Run a run's judge on items without ratings, and estimate their mean.
+    """Run a run's judge on items without ratings, and estimate the mean for them.
 
     The mean is the share of raters who would give a positive answer, or the mean score, over the
     items that the unlabelled ones are drawn from. The run's rated items show how the judge errs.

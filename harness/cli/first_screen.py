@@ -1,4 +1,4 @@
-"""Help for all commands: a first screen of 24 lines, and every command on request.
+"""Print the help for all commands: a first screen of 24 lines, or every command on request.
 
 `--help` shows the common commands. `--help-all` shows every command and every option.
 """
@@ -27,7 +27,7 @@ USAGE = "Usage: harness COMMAND [OPTIONS]   (harness COMMAND --help, harness --h
 
 
 def _print_full_help(ctx: typer.Context, *, value: bool) -> None:
-    """Print the help with every command and option, and exit."""
+    """Print the help for every command and option, and exit."""
     if value and not ctx.resilient_parsing:
         ctx.meta[IS_FULL] = True
         typer.echo(ctx.get_help())
@@ -46,17 +46,17 @@ FullHelp = Annotated[
 
 
 class FirstScreen(TyperGroup):
-    """The group of all commands, whose help fits one screen unless the full help is requested."""
+    """Group of all commands. Its help fits one screen, unless you request the full help."""
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write the first screen, or the whole help."""
+        """Write the first screen of the help, or the full help."""
         if ctx.meta.get(IS_FULL, False):
             super().format_help(ctx, formatter)
         else:
             formatter.write(self.first_screen())
 
     def first_screen(self) -> str:
-        """Return the text of the first screen."""
+        """Return the first screen as text."""
         raise NotImplementedError
 
 

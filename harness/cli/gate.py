@@ -16,7 +16,7 @@ from harness.options.declaration import Options, Repeated, option
 
 
 class GateOptions(Options):
-    """A run's requirements, and the files for the results."""
+    """Options for the requirements that a run must meet, and for the result files."""
 
     require: Repeated = option(
         ...,
@@ -31,7 +31,7 @@ class GateOptions(Options):
 def gate(
     run: options.FinishedRun = None, *, wanted: GateOptions, place: Out, printing: Json
 ) -> None:
-    """Check a finished run against requirements, and exit with code 1 if it misses one.
+    """Check a finished run against requirements. Exit with code 1 if one fails.
 
     Requirements apply to the judge named in the decision. To check a different judge, name it:
     'gpt: usable_replies>=0.95'. A requirement fails if its value is NA. difference(B,A)

@@ -140,7 +140,7 @@ def import_(
 
 
 def _draft_text(plans: Sequence[ImportPlan], command: Sequence[str], draft: _Draft) -> str:
-    """Write the draft and its likely readings, each with facts and a command.
+    """Print the draft and its possible readings, each with facts and a command.
 
     If there's no room, the roles of the draft's columns are left out, because its command lists
     them.
@@ -176,7 +176,7 @@ def _import_exported(source: Path, described: Path, folder: Path, *, as_json: bo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
-    """The user's settings for a table so far.
+    """Settings that the user has chosen for a table so far.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ class _Draft:
     licence: str = ""
 
     def completed(self, recipe: Recipe) -> _Draft:
-        """Return the draft, with a recipe's settings for anything the user left open."""
+        """Return the draft, using a recipe's settings for anything that the user left open."""
         said = self.settings.model_dump(exclude_defaults=True)
         rated = {"property": recipe.property, "rater_ids": recipe.rater_ids, "kind": recipe.kind}
         rated |= self.rated.model_dump(exclude_defaults=True)
@@ -221,7 +221,7 @@ class _Draft:
         return tuple(replace(p, source=self.source, licence=self.licence) for p in plans)
 
     def settled(self) -> tuple[ImportPlan, ...]:
-        """Return the plans, or only those of the one reading that makes sense."""
+        """Return the plans. If only one reading makes sense, return only that reading's plans."""
         from harness.curation.importing import settled
 
         plans = settled(self.name, self.plans(), self.table, self.rated, self.roles)
@@ -251,7 +251,7 @@ class _Draft:
 
 
 def _confirm(draft: _Draft) -> tuple[ImportPlan, ...]:
-    """Show the reading of the table until the user accepts it."""
+    """Show how the table was read, and apply changes until the user accepts the result."""
     plans = draft.plans()
     echo(_describe(plans))
     while True:
@@ -280,12 +280,12 @@ def _confirm(draft: _Draft) -> tuple[ImportPlan, ...]:
 
 
 def questions_of(plans: Sequence[ImportPlan]) -> list[str]:
-    """Return the open questions of several plans, without duplicates."""
+    """Return the open questions from several plans, without duplicates."""
     return list(dict.fromkeys(question for plan in plans for question in plan.questions()))
 
 
 def _within_words(questions: Sequence[str]) -> str:
-    """Join questions up to `MOST_WORDS` words, but always include the first.
+    """Join questions until they reach `MOST_WORDS` words. Always include the first question.
 
     Long lists of columns are cut, because the commands above contain them.
     """
@@ -298,7 +298,7 @@ def _within_words(questions: Sequence[str]) -> str:
 
 
 def _cut_list(word: str) -> str:
-    """Return a word of a question. Long lists are cut after the first name."""
+    """Cut a list in a question's word after the first name if the list is long."""
     first, comma, _ = word.partition(",")
     return f"{first},..." if comma and len(word) > MOST_LISTED else word
 
@@ -320,7 +320,7 @@ def _write(plans: Sequence[ImportPlan], folder: Path, most: MaxRejected, *, as_j
 
 
 def _summarize_all(made: Sequence[tuple[ImportPlan, ImportSummary]]) -> list[str]:
-    """Summarise the new task, or count several and print the next commands for one of them."""
+    """Describe the new task, or count several new tasks, and print the next commands."""
     if len(made) == 1:
         return _summarize(*made[0])
     lines = [""]
@@ -335,18 +335,18 @@ def _summarize_all(made: Sequence[tuple[ImportPlan, ImportSummary]]) -> list[str
 
 
 def _rejected_of(summary: ImportSummary) -> str:
-    """Return the number of rejected rows and the file that lists them."""
+    """Return how many rows were rejected, and the file that lists them."""
     place = summary.folder / "rejected.csv"
     return f", {summary.n_rejected} rejected ({place})" if summary.n_rejected else ""
 
 
 def _print_json(tasks: Sequence[Mapping[str, object]]) -> None:
-    """Print one task as a JSON object, or several as a list."""
+    """Print one task as a JSON object, or several tasks as a list."""
     echo_json(tasks[0] if len(tasks) == 1 else tasks)
 
 
 def _as_json(plan: ImportPlan, summary: ImportSummary | None) -> dict[str, object]:
-    """Return the reading of a table and, once the task is written, its counts."""
+    """Return how a table was read and, once the task is written, its counts."""
     reading: dict[str, object] = {
         "rows": plan.table.n_rows,
         "layout": plan.mapping.layout,
@@ -377,7 +377,7 @@ def _as_json(plan: ImportPlan, summary: ImportSummary | None) -> dict[str, objec
 
 
 def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: bool = True) -> str:
-    """Print the reading of a table and, unless an error shows them, its open questions."""
+    """Print how a table was read, and its open questions unless an error shows them."""
     from harness.curation.importing import LAYOUTS, names_of
 
     first = plans[0]
@@ -424,7 +424,7 @@ def _answer_rows(plan: ImportPlan) -> list[tuple[str, str]]:
 
 
 def _task_rows(plans: Sequence[ImportPlan]) -> list[tuple[str, str]]:
-    """Return a line for each of several tasks, with its scale."""
+    """Return a line for each task, including its scale."""
     rows: list[tuple[str, str]] = []
     for plan in plans[:MOST_TASKS]:
         options = ", ".join(plan.answers.labels.values())
@@ -447,7 +447,7 @@ def _wrapped(indent: str, text: str) -> str:
 
 
 def _counted(summary: ImportSummary) -> str:
-    """Return the numbers of items, raters, ratings, judges and verdicts."""
+    """Return the number of items, raters, ratings, judges and verdicts."""
     counts = [(summary.n_items, "item"), (len(summary.raters), "rater")]
     counts += [(sum(summary.raters.values()), "rating")]
     if summary.judges:
@@ -457,7 +457,7 @@ def _counted(summary: ImportSummary) -> str:
 
 
 def _summarize(plan: ImportPlan, summary: ImportSummary) -> list[str]:
-    """Print a task folder's contents, its rejected rows, and the next commands."""
+    """Print the contents of a task folder, its rejected rows, and the next commands."""
     lines = ["", f"Wrote {summary.folder}: {_counted(summary)}."]
     if summary.n_rejected:
         lines.append(f"Rejected: {summary.n_rejected}, listed in {summary.folder}/rejected.csv:")
@@ -482,7 +482,7 @@ def _summarize(plan: ImportPlan, summary: ImportSummary) -> list[str]:
 
 
 def _blank_lines(summary: ImportSummary) -> list[str]:
-    """Count items without a text, and items with a blank text, such as one side of a pair."""
+    """Count the items without any text, and the items with one blank text (such as in a pair)."""
     lines = []
     if n := summary.n_textless:
         items = ", ".join(summary.textless) + (", ..." if n > len(summary.textless) else "")
@@ -498,7 +498,7 @@ def _blank_lines(summary: ImportSummary) -> list[str]:
 
 
 def _next_commands(plan: ImportPlan, summary: ImportSummary) -> list[str]:
-    """Return commands to validate and run a new task."""
+    """Return the commands that validate and run a new task."""
     folder = options.argument(summary.folder)
     file = options.argument(summary.folder / "verdicts.csv")
     verdicts = f" --verdicts {file}" if summary.judges else ""
@@ -509,7 +509,7 @@ def _next_commands(plan: ImportPlan, summary: ImportSummary) -> list[str]:
 
 
 def _set_line(plan: ImportPlan, summary: ImportSummary) -> str:
-    """Describe the response sets of a task with many options."""
+    """Describe the response sets for a task with many options."""
     file, n_options = f"{summary.folder}/task.yaml", len(plan.answers.labels)
     if listed := plan.answers.listed_sets(summary.sets):
         text = (

@@ -1,4 +1,4 @@
-"""`harness improve`: search for a better way of asking a judge, and test its gain."""
+"""`harness improve`: search for a better way to run a judge, and test the gain."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ImproveSubject(TaskOption, JudgeName):
-    """The judge to improve, and its task."""
+    """Options for the judge to improve and for its task."""
 
     judge: str = option(
         ...,
@@ -45,7 +45,7 @@ class ImproveSubject(TaskOption, JudgeName):
 
 
 class ImproveOutput(FailUnless, DetailsOption, Sending):
-    """Output format, and exit code by result."""
+    """Options for the output format and for the exit code."""
 
 
 @takes
@@ -127,7 +127,7 @@ def _search(
 
 
 def _own_words(settings: RunOptions) -> list[str]:
-    """Return the command-line words for search options that the run folder doesn't record."""
+    """Return command-line words for the search options that the run folder does not store."""
     names = ("criterion", "seed", "holdout", "within")
     chosen = {name: getattr(settings, name) for name in names if getattr(settings, name)}
     return [word for name, value in chosen.items() for word in (f"--{name}", str(value))]

@@ -1,4 +1,4 @@
-"""`harness lab`: simulations, self-tests, probes, and lists for work on methods."""
+"""`harness lab`: simulations, self-tests, probes, and lists for research on methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.cli import LAB, LazyGroup, options
 
 
 class LabGroup(options.Group, LazyGroup):
-    """The lab's commands. Without a command, the group prints its help."""
+    """Group of the lab's commands. Without a command, it prints its help."""
 
     sources = LAB
     sections: ClassVar = {"Commands": LAB}

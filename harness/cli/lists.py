@@ -1,4 +1,4 @@
-"""`harness tasks`, `judges`, `lab metrics` and `lab schema`: list available resources."""
+"""`harness tasks`, `judges`, `lab metrics` and `lab schema`: list what is available."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def judges(*, server: JudgesFile, printing: Json) -> None:
 
 
 def _yes_or_no(row: Mapping[str, object]) -> dict[str, object]:
-    """Return a row with a short last cell. The reasons appear below the table."""
+    """Return a row whose last cell is "yes" or "no". The reasons appear below the table."""
     return {**row, "ready": "yes" if row["ready"] == "yes" else "no"}
 
 
@@ -97,13 +97,13 @@ def print_runs(out: Path | None, *, as_json: bool) -> None:
 
 
 def _minute(time: str) -> str:
-    """Shorten an ISO 8601 time to the minute."""
+    """Shorten an ISO 8601 time to minutes."""
     return time[:16].replace("T", " ")
 
 
 @takes
 def metrics(*, printing: Json) -> None:
-    """List all metrics with their scope, range, direction and paper.
+    """List all metrics, each with its scope, range, direction and paper.
 
     Every metric that compares a judge with the raters works as --metric. Forms in a name are
     judge/human: h is the most common option, s the options' shares, srs the shares of raters who
@@ -125,7 +125,7 @@ def metrics(*, printing: Json) -> None:
 
 
 def _plugin_metrics() -> Iterator[Metric]:
-    """Load metrics from other distributions, and name those that fail to load on stderr."""
+    """Load metrics from other distributions. Name the distributions that fail to load on stderr."""
     from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
     from harness.errors import PluginError
 

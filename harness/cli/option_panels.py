@@ -1,4 +1,4 @@
-"""Help for commands with many options: panels by concern, and rare options on request."""
+"""Print help for commands with many options: panels by topic, and rare options on request."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MOST_UNSORTED = 20  # most options in one list without panels
 
 
 class PanelCommand(TyperCommand):
-    """A command whose help groups many options in panels and hides rare ones until --help-all."""
+    """Command whose help groups its options in panels, and hides rare ones until --help-all."""
 
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write arguments, then options in the panels of their concerns."""
+        """Write the arguments, followed by the options in the panels of their topics."""
         if len(self.params) <= MOST_UNSORTED:
             super().format_options(ctx, formatter)
             return

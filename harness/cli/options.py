@@ -1,4 +1,4 @@
-"""Options that several commands share, with one name and one help text."""
+"""Options that several commands share, each with one name and one help text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class Group(TyperGroup):
-    """Commands on one subject. Without a command, the group prints its help."""
+    """Group of commands on one topic. Without a command, it prints its help."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of the same class
         """Print the help and exit if there are no arguments."""
@@ -34,17 +34,17 @@ class Group(TyperGroup):
 
 
 class DefaultGroup(TyperGroup):
-    """Commands on one subject. Without a command's name, the first one runs."""
+    """Group of commands on one topic. Without a command's name, it runs the first command."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of the same class
-        """Parse arguments for the first command unless they name one or request help."""
+        """Parse arguments as for the first command, unless they name a command or request help."""
         if not args or args[0] not in {*self.commands, *ctx.help_option_names}:
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
 
 
 def split(names: str | None, option: str) -> list[str] | None:
-    """Split a comma-separated list, or None if the option is absent."""
+    """Split a comma-separated list. Return None if the option is absent."""
     if names is None:
         return None
     parts = [name.strip() for name in names.split(",") if name.strip()]
@@ -54,7 +54,7 @@ def split(names: str | None, option: str) -> list[str] | None:
 
 
 def max_rejected(text: str) -> MaxRejected:
-    """Read a number of rows, or a share of them such as 5%."""
+    """Read a number of rows, or a share of rows such as 5%."""
     from harness.curation.importing import MaxRejected
 
     digits = text.removesuffix("%")
@@ -75,7 +75,7 @@ FinishedRun = Annotated[
 
 
 def check_without_table(ctx: typer.Context) -> None:
-    """Refuse options that describe a table if there is no table."""
+    """Raise an error for options that describe a table if there is no table."""
     for option in ctx.args:
         raise typer.BadParameter(
             f"{option} needs --from FILE, a table. To write the example, leave out {option}"
@@ -83,7 +83,7 @@ def check_without_table(ctx: typer.Context) -> None:
 
 
 def task_folder(name: str) -> Path:
-    """Return the folder of a new task."""
+    """Return the folder for a new task. Raise an error if its name is not valid."""
     from harness.errors import TaskError
 
     folder = Path(name).expanduser()
@@ -95,26 +95,26 @@ def task_folder(name: str) -> Path:
 
 
 def argument(folder: Path) -> str:
-    """Write a folder so that --task reads it as a path."""
+    """Quote a folder such that --task reads it as a path."""
     path = str(folder)
     return shlex.quote(path if folder.is_absolute() or path.startswith(".") else f"./{path}")
 
 
 def required_task(task: str | None) -> str:
-    """Return the task, or raise a usage error without one."""
+    """Return the task's name. Raise a usage error if it is missing."""
     if task is None:
         raise typer.BadParameter("pass a task, e.g. --task toxicity", param_hint="--task")
     return task
 
 
 def several_tasks(tasks: str | None) -> list[str]:
-    """Split tasks at commas, except in the path of an existing folder."""
+    """Split tasks at commas, but not inside the path of an existing folder."""
     names = required_task(tasks)
     return [names] if Path(names).exists() else split(names, "--task") or []
 
 
 def exit_code_of(validation: Validation, least: DecisionVerdict | None) -> ExitCode:
-    """Return a validation's exit code, and print a line on stderr if ``--fail-unless`` fails."""
+    """Return the exit code for a validation. Print a line on stderr if ``--fail-unless`` fails."""
     from harness.analysis.completeness import exit_code_of as code_of_judges
     from harness.analysis.conditions import Condition
     from harness.errors import ExitCode

@@ -1,4 +1,4 @@
-"""Printing and writing. External texts reach the terminal without control characters."""
+"""Print and write output. Control characters in external texts never reach the terminal."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ COLOURS = {  # of verdicts
 
 
 def echo(text: str = "", *, err: bool = False, colour: str | None = None) -> None:
-    """Print lines with visible control characters, and in colour on a terminal."""
+    """Print lines, in colour on a terminal. Control characters become visible symbols."""
     typer.secho(visible_lines(text), err=err, fg=colour)
 
 
 def echo_json(content: object, *, indent: int | None = 2) -> None:
-    """Print JSON, or a text that already is JSON, with control characters as escapes."""
+    """Print JSON, given as an object or as text. Control characters are escaped."""
     text = content if isinstance(content, str) else json.dumps(content, indent=indent)
     typer.echo(escaped_json(text))
 
@@ -45,12 +45,12 @@ def echo_result(result: object) -> None:
 
 
 def dollars(amount: float | None) -> str:
-    """Write a cost, or say that the price is unknown for None."""
+    """Format a cost. None means that the price is unknown."""
     return "unknown price" if amount is None else f"${amount:.4f}"
 
 
 def show(rows: Sequence[Mapping[str, object]], *, as_json: bool = False, empty: str = "") -> None:
-    """Print rows with the same keys, as a table or as JSON."""
+    """Print rows that have the same keys, as a table or as JSON."""
     if as_json:
         echo_json(list(rows))
         return
@@ -65,7 +65,7 @@ def show(rows: Sequence[Mapping[str, object]], *, as_json: bool = False, empty: 
 
 
 def echo_validation(v: Validation, *, details: bool, n_lines_below: int = 0) -> None:
-    """Print a validation at the terminal's width, with its verdict in bold and in colour.
+    """Print a validation as wide as the terminal, with its verdict in bold and in colour.
 
     Without details, it fits on a screen with the lines that the command prints below it.
     """

@@ -1,4 +1,4 @@
-"""`harness plan`: estimate the items, raters and replies that a study needs."""
+"""`harness plan`: estimate how many items, raters and replies a study needs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ app = typer.Typer(cls=options.Group, rich_markup_mode=None)
 
 @app.callback()
 def plan() -> None:
-    """Plan items, raters and replies for a wanted power.
+    """Plan how many items, raters and replies you need for the power you want.
 
     \b
     Examples:
@@ -116,7 +116,7 @@ def annotators(
     seed: Seed,
     output: PlanOutput,
 ) -> None:
-    """Estimate how often a judge is recommended, by raters and items.
+    """Estimate how often a judge is recommended, by numbers of raters and items.
 
     A judge is recommended if it passes the alternative annotator test in the first validation on
     new items, and doesn't look like a copy of a rater. With verdicts, the task's raters are drawn
@@ -185,7 +185,7 @@ def _prices(options: PriceOptions) -> Prices:
 
 
 def _planted_raters(basis: Basis) -> PlantedRaters | None:
-    """Return simulated raters, like a task's or as assumed, or None if there are verdicts."""
+    """Return simulated raters, or None if there are verdicts to plan with."""
     task, raters = basis.task, basis.assumed_rater_agreement
     if basis.verdicts is not None:
         if task is None:
@@ -267,7 +267,7 @@ def _estimated_moments(
 
 
 def _chosen(source: Source, names: Sequence[str] | None, n_judges: int) -> list[str]:
-    """Return the named judges, or all of them if no more than needed exist."""
+    """Return the named judges. Without names, return all judges if there are exactly enough."""
     available = list(source.verdicts)
     chosen = list(names or available)
     if len(chosen) != n_judges or not set(chosen) <= set(available):

@@ -1,4 +1,4 @@
-"""`harness lab probe`: test the robustness of judges."""
+"""`harness lab probe`: test how robust judges are to irrelevant edits."""
 
 from __future__ import annotations
 
@@ -92,19 +92,19 @@ def probe() -> None:
 
 
 class ProbedItems(Items):
-    """The items to change."""
+    """Option for the number of items to change."""
 
     limit: int = option(N_PROBED, "Change only the first N items.", ge=1)
 
 
 class ProbedSamples(Samples):
-    """Replies per judge and item."""
+    """Option for the number of replies per judge and item."""
 
     samples: int = option(1, "Replies per judge and item, changed or not.", ge=1, le=MAX_SAMPLES)
 
 
 class ProbedElicitations(Elicitations):
-    """Forms of the question."""
+    """Option for how to ask the question."""
 
     elicitations: tuple[Elicitation, ...] = option(
         ("forced_choice",),
@@ -114,15 +114,15 @@ class ProbedElicitations(Elicitations):
 
 
 class ProbeSettings(BudgetOptions, Seed, ProbedItems, ProbedSamples, ProbedElicitations):
-    """The judges, the items, and how to run the judges on them."""
+    """Options for the judges, the items, and the runs of the judges."""
 
 
 class ProbePlace(Out, StoredReplies, Cache):
-    """Folders of replies and runs."""
+    """Options for the folders of replies and runs."""
 
 
 class ChangeOptions(Options):
-    """Source of the changes to items."""
+    """Option for the file with perturbations of items."""
 
     panel: ClassVar[str] = "How to run judges"
     perturbations: Path | None = option(None, "Your own changes (jsonl). Default: the bundled set.")
@@ -145,7 +145,7 @@ def _ask_probe(
 
 
 def run_probe(plan: Plan, place: RunPlace, handling: Sending) -> None:
-    """Run or resume a probe, or print its cost. Print its flip rates and exit."""
+    """Run or resume a probe and print its flip rates, or only print its cost. Then exit."""
     from harness.app.run import ask_plan
     from harness.cli.progress import watch
     from harness.cli.run import print_costs
@@ -174,7 +174,7 @@ def _plan_probe(
     server: Server,
     perturbations: Path | None,
 ) -> Plan:
-    """Plan to run judges on a task's changed items."""
+    """Plan to run judges on a task's perturbed items."""
     from harness.analysis.ratings import select_items
     from harness.app.plan import plan_run, without_held_out
     from harness.runs.ledger import recorded_holdout
@@ -209,7 +209,7 @@ def _changed_task(
 
 
 class PreferenceOptions(Options):
-    """Each judge's system, and the field that names an item's system."""
+    """Options for each judge's system, and for the field that names an item's system."""
 
     own: tuple[str, ...] = option(
         ...,

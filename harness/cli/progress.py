@@ -1,4 +1,4 @@
-"""Progress of a run: rich's bars on a terminal, plain lines otherwise, nothing if quiet."""
+"""Show a run's progress: bars on a terminal, plain lines elsewhere, nothing if quiet."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_LEFT_S = 1e9  # further digits aren't informative
 
 
 class Silent(LineObserver):
-    """Observer that shows only warnings, on stderr.
+    """Observer that prints only warnings, on stderr.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Silent(LineObserver):
     says_why = True
 
     def ended(self, judge: str, reason: str) -> None:
-        """Print why a judge is incomplete, unless the result does."""
+        """Print why a judge is incomplete, unless the result shows the reason."""
         if self.says_why:
             super().ended(judge, reason)
 
@@ -58,19 +58,19 @@ class Silent(LineObserver):
             echo(line, err=True)
 
     def show(self, text: str) -> None:
-        """Print a text that a judge returned."""
+        """Print a judge's reply."""
         self.say(f"    - {text}")
 
 
 class CallRate:
-    """Calls per second over the last half minute, without replies from the store or the log."""
+    """Rate of calls per second over the last half minute. It excludes stored and logged replies."""
 
     def __init__(self) -> None:
         self._calls: deque[tuple[float, int]] = deque()  # time, calls so far
         self._n_calls = 0
 
     def add(self, n_calls: int, now_s: float) -> None:
-        """Count calls that were answered at a time (in seconds)."""
+        """Record calls that were answered at a time, given in seconds."""
         self._n_calls += n_calls
         if len(self._calls) > 1 and now_s - self._calls[-2][0] < RATE_STEP_S:
             self._calls.pop()  # keeps one entry per step and the last
@@ -79,7 +79,7 @@ class CallRate:
             self._calls.popleft()
 
     def per_second(self) -> float | None:
-        """Return the rate, or None before two calls at different times."""
+        """Return the calls per second, or None until there are calls at two different times."""
         if not self._calls:
             return None
         (first_s, n_first), (last_s, n_last) = self._calls[0], self._calls[-1]
@@ -88,7 +88,7 @@ class CallRate:
 
 
 class _Tally:
-    """Verdicts and costs of one judge so far."""
+    """Counts of one judge's verdicts so far, with their cost."""
 
     def __init__(self, n_planned: int) -> None:
         self.n_planned = n_planned
@@ -112,7 +112,7 @@ class _Tally:
 
     @property
     def speed(self) -> str:
-        """Calls per second, and the remaining time at that rate, or "" before the first call."""
+        """Calls per second with the remaining time, or "" before the first call."""
         per_second = self.rate.per_second()
         if not per_second:
             return ""
@@ -126,7 +126,7 @@ class _Tally:
 
 
 def _of_all(progress: SharedProgress) -> str:
-    """Summarise the progress of all of a run's processes."""
+    """Summarise the progress of all processes in a run."""
     return (
         f"{ALL}: {progress.n_processes} processes running, {progress.n_replies} replies in the "
         "store"
@@ -138,7 +138,7 @@ def _sum(total: float | None, cost: float | None) -> float | None:
 
 
 class _Counting(Silent):
-    """Observer that keeps a tally per judge, and shows it after a change."""
+    """Observer that counts each judge's verdicts, and shows every change."""
 
     def __init__(self, n_planned: Mapping[str, int]) -> None:
         self._tallies = {judge: _Tally(n) for judge, n in n_planned.items()}
@@ -169,7 +169,7 @@ class Lines(_Counting):
             self._print(judge)
 
     def progressed(self, progress: SharedProgress) -> None:
-        """Print the progress of all processes from time to time."""
+        """Print the progress of all processes every ten seconds."""
         if time.monotonic() >= self._due_s[ALL]:
             self._due_s[ALL] = time.monotonic() + LINE_EVERY_S
             self.say(_of_all(progress))
@@ -192,7 +192,7 @@ class Lines(_Counting):
 
 
 class Bars(_Counting):
-    """Observer that shows one bar per judge with rate, cost and time left."""
+    """Observer that shows a bar per judge with its rate, cost and remaining time."""
 
     def __init__(self, n_planned: Mapping[str, int]) -> None:
         from rich.console import Console
@@ -238,7 +238,7 @@ class Bars(_Counting):
 
 
 def watch(n_planned: Mapping[str, int], *, quiet: bool, says_why: bool = True) -> Silent:
-    """Return the observer of a run. ``n_planned`` is the number of units per judge."""
+    """Return the observer for a run. ``n_planned`` is the number of units per judge."""
     observer = Silent() if quiet else Bars(n_planned) if sys.stderr.isatty() else Lines(n_planned)
     observer.says_why = says_why
     return observer

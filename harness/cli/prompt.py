@@ -1,4 +1,4 @@
-"""`harness prompt`: print the prompt of an item."""
+"""`harness prompt`: print the prompt for an item."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PromptOptions(JudgeName):
-    """The prompt to print."""
+    """Options for the prompt to print."""
 
     judge: str = option(..., "Alias or litellm model.", flag="--judge -j")
     item: str = option(..., "Id of an item.")
@@ -38,11 +38,11 @@ class PromptOptions(JudgeName):
 
 
 class PromptSettings(PromptFiles, Seed, Items, Shuffling):
-    """Settings of a run that change a prompt."""
+    """Options of a run that affect a prompt."""
 
 
 class PromptServer(JudgesFile, BaseUrl):
-    """The server of judges that aren't aliases."""
+    """Options for the server of judges without an alias."""
 
 
 @takes

@@ -1,4 +1,4 @@
-"""`harness curate next`: list the ratings to collect next, and draw items for an estimate."""
+"""`harness curate next`: list which ratings to collect next, and draw items for an estimate."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def draw(task: options.TaskName, *, drawing: DrawOptions, printing: Json) -> Non
 
 
 def finding_of(task: Task, kind: str, verdicts: Path | None, seed: int) -> Finding:
-    """Return the audit's finding of a kind."""
+    """Return the audit's finding of the given kind."""
     from harness.curation.audit import audit_task
 
     findings = {f.kind: f for f in audit_task(task, verdicts, seed=seed).findings}

@@ -1,4 +1,4 @@
-"""`harness report`: write a run's report, compare two runs, or list all."""
+"""`harness report`: write a run's report, compare two runs, or list all runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ReportOptions(RaterNames, Page):
-    """Files to write with a report, and whether to open it."""
+    """Options for the files to write, and for opening the report."""
 
     page: Path | None = option(
         None, "With {task}: file to write the report to. Default: <task>-report.html."
@@ -40,7 +40,7 @@ class ReportOptions(RaterNames, Page):
         run: str | None,
         other: str | None,
     ) -> None:
-        """Refuse options that don't affect the report."""
+        """Raise an error for options that do not affect the report."""
         given = self.model_fields_set
         if self.listing:
             given = given | subject.model_fields_set - {"out"}

@@ -1,4 +1,4 @@
-"""`harness resume`: send the missing requests of a run or a probe, and finish it."""
+"""`harness resume`: send a run's or probe's missing requests, and finish it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness revalidate` and `history`: re-run a run's judges, and show past rounds."""
+"""`harness revalidate` and `history`: re-run a run's judges, and show earlier rounds."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def rebase(
     place: Out,
     printing: Printing,
 ) -> None:
-    """Start a new baseline with the replies of a round and later ones.
+    """Start a new baseline from the replies of a round and later ones.
 
     The round must come after the one that raised an alarm. Missing replies are requested, and
     nothing is compared.
@@ -163,7 +163,7 @@ def exclude(
 
 
 def _look(folder: RunFolder, look_options: LookOptions, printing: Printing) -> None:
-    """Re-run judges, or accept or exclude a round, and exit with its code."""
+    """Re-run judges, or accept or exclude a round. Exit with the resulting code."""
     from harness.cli.progress import watch
     from harness.revalidation.revalidate import revalidate as revalidate_run
 
@@ -180,7 +180,7 @@ def _look(folder: RunFolder, look_options: LookOptions, printing: Printing) -> N
 
 
 def print_error(words: list[str], error: BaseException) -> None:
-    """Print the error that ends the command as JSON if requested, and as a CI annotation.
+    """Print an error that ends the command, as JSON if requested and as a CI annotation.
 
     ``words`` are the command-line arguments, which can be invalid.
     """
@@ -214,14 +214,14 @@ def _print_json(ending: LookEnding) -> None:
 
 
 def _annotate(lines: Sequence[str]) -> None:
-    """Print lines as annotations of the job in GitHub Actions."""
+    """Print lines as annotations on the job in GitHub Actions."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in lines:
             echo(f"::error title=harness revalidate::{_escaped(line)}", err=True)
 
 
 def _escaped(text: str) -> str:
-    """Escape the message of a workflow command of GitHub Actions."""
+    """Escape the message in a workflow command for GitHub Actions."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -252,7 +252,7 @@ def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None
 
 
 class HistoryOptions(Options):
-    """The rounds to show."""
+    """Options for the rounds to show."""
 
     last: int | None = option(None, "Show the last N rounds.", metavar="N", ge=1)
     show_all: bool = option(
@@ -333,7 +333,7 @@ def overdue(run: RunOrBaseline = None, *, wanted: Every, place: Out, printing: J
 
 
 class ExportedBaseline(MovedTask, Anchor, ItemText):
-    """The items and texts to export."""
+    """Options for the items and texts to export."""
 
     item_text: bool = option(
         False, "Write the items' texts too.", flag="--item-text/--no-item-text", rare=True

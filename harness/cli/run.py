@@ -38,7 +38,7 @@ STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
 class RunSubject(Subject):
-    """The task and the judges."""
+    """Options for the task and the judges."""
 
     task: str | None = option(
         None,
@@ -85,7 +85,7 @@ def run(
 
 
 def run_plans(plans: Sequence[Plan], place: RunPlace, handling: Handling) -> None:
-    """Run plans and print their results, or print their costs, and exit."""
+    """Run the plans and print the results, or only print their costs. Then exit."""
     if handling.dry_run:
         print_costs(*plans, as_json=handling.as_json)
         return
@@ -105,7 +105,7 @@ def run_plans(plans: Sequence[Plan], place: RunPlace, handling: Handling) -> Non
 
 
 def _results(plans: Sequence[Plan], ask: Callable[[Plan], RunResult]) -> Iterator[RunResult]:
-    """Run plans within one cost limit until the user stops them."""
+    """Run the plans within a joint cost limit, until all are done or the user stops them."""
     spent_usd = 0.0
     for plan in plans:
         result = ask(replace(plan, config=plan.config.after(spent_usd)))
@@ -116,7 +116,7 @@ def _results(plans: Sequence[Plan], ask: Callable[[Plan], RunResult]) -> Iterato
 
 
 def run_with_progress(plan: Plan, place: RunPlace, *, quiet: bool) -> RunResult:
-    """Run a plan with progress bars, or with lines if there is no terminal."""
+    """Run a plan, showing progress bars on a terminal and lines elsewhere."""
     from harness.app.run import run_plan
     from harness.cli.progress import watch
 
@@ -125,7 +125,7 @@ def run_with_progress(plan: Plan, place: RunPlace, *, quiet: bool) -> RunResult:
 
 
 def print_result(result: RunResult, printing: Printing) -> None:
-    """Print a validation as JSON, or as text with the path of its report."""
+    """Print a validation as JSON, or as text that includes the path of its report."""
     from harness.analysis.serialize import indented
 
     if printing.as_json:
@@ -141,7 +141,7 @@ N_PLACE_LINES = 2  # that `print_folder` prints
 
 
 def print_folder(result: RunResult) -> None:
-    """Print the report's path, the cost, and how to open reports."""
+    """Print the report's path and the cost, and explain how to open reports."""
     from harness.judging.judges.pricing import price_of
     from harness.runs.run_folder import default_out
 
@@ -157,7 +157,7 @@ def print_folder(result: RunResult) -> None:
 
 
 def cost_text(cost_usd: float, assumed_usd: float, unknown: Sequence[str]) -> str:
-    """Write a run's cost, and name judges with an unknown price."""
+    """Format a run's cost, naming the judges whose price is unknown."""
     cost = dollars(cost_usd)
     if assumed_usd:
         most = dollars(cost_usd + assumed_usd)
@@ -168,7 +168,7 @@ def cost_text(cost_usd: float, assumed_usd: float, unknown: Sequence[str]) -> st
 
 
 def print_costs(*plans: Plan, as_json: bool, parts: Sequence[str] = (), head: str = "task") -> None:
-    """Print calls, replies and cost per judge, in one table for all plans, with their assumptions.
+    """Print a table with each judge's calls, replies and cost, and the assumptions behind it.
 
     Parameters
     ----------

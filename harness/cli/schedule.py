@@ -1,4 +1,4 @@
-"""`harness revalidate schedule`: write a workflow, timer or crontab line."""
+"""`harness revalidate schedule`: write a workflow, a timer or a crontab line."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ USUAL: Period = "week"
 
 
 class ScheduleOptions(Every):
-    """The scheduler, and the time between rounds."""
+    """Options for the scheduler, and for the time between rounds."""
 
     every: Period = option(USUAL, "Time between rounds.")
     emit: Target = option(..., "Scheduler to write files for.")
 
 
 class ScheduledTask(TaskOption):
-    """Location of the task."""
+    """Option for the location of the task."""
 
     task: str | None = option(None, "Name or path of the task in the repository.", flag="--task -t")
 
 
 class ScheduledJudges(Judges):
-    """The judges to watch."""
+    """Option for the judges to watch."""
 
     judges: Names = option(
         None,
@@ -66,11 +66,11 @@ class ScheduledLooks(
     ScheduledTask,
     ScheduledJudges,
 ):
-    """Options for the judges in each round."""
+    """Options for running the judges in each round."""
 
 
 class EmittedOptions(Options):
-    """Contents and folder of a schedule's files."""
+    """Options for the contents and the folder of a schedule's files."""
 
     alerts: bool = option(
         False,
@@ -162,7 +162,7 @@ def schedule(
 
 
 def _asking(judges: tuple[str, ...], options: LookOptions) -> list[str]:
-    """Return a round's options that differ from the defaults."""
+    """Return command-line words for a round's options that differ from the defaults."""
     samples = options.samples if options.replies_per_item > 1 else None
     asked = LookOptions(judges=judges or None, samples=samples, max_cost=options.max_cost)
     return asked.words()

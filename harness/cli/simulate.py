@@ -1,4 +1,4 @@
-"""`harness lab simulate`: repeat published synthetic experiments, as tables."""
+"""`harness lab simulate`: repeat published synthetic experiments and print the results."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def simulate(
 
 
 def _table(quantity: str, rows: Sequence[ExperimentRow]) -> None:
-    """Print one quantity, with a line per setting and metric and a column per number of ratings."""
+    """Print one quantity. Lines are settings and metrics, columns are numbers of ratings."""
     columns = list(dict.fromkeys(row.n_ratings for row in rows))
     lines = []
     for scenario, metric in dict.fromkeys((row.scenario, row.metric) for row in rows):

@@ -60,7 +60,7 @@ def print_study(
     sources: Mapping[str, Source] | None = None,
     printing: JsonOrDetails,
 ) -> None:
-    """Print the results of several tasks, or write them as a page with figures for each source."""
+    """Print the results for several tasks, or write them as a page with figures for each one."""
     from harness.analysis.study import study as study_of
     from harness.report.judge_charts import metric_label
     from harness.report.study_page import study_page, study_text

@@ -1,4 +1,4 @@
-"""Projects of rating tools: `harness curate export --to` and `curate import --into`."""
+"""`harness curate export --to` and `import --into`: exchange ratings with rating tools."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def export_project(
 
 
 def import_answers(source: Path, name: str, said: MadeTask, *, as_json: bool) -> None:
-    """Add a team's ratings to a task, each only once."""
+    """Add a team's ratings to a task. Each rating is added only once."""
     check_edge("annotation")
     from harness.annotation import merge_ratings
     from harness.annotation.teams.team_answers import problems_in_words

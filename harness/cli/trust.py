@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TrustSubject(RunOrVerdicts, Trusting, JudgeName):
-    """The judge to check, in a run or on a task."""
+    """Options for the judge to check, from a run or with verdicts on a task."""
 
     judge: str = option(..., "The judge whose verdicts are checked.", flag="--judge -j")
     max_error: float = option(
@@ -28,7 +28,7 @@ class TrustSubject(RunOrVerdicts, Trusting, JudgeName):
 
 
 class TrustFiles(Options):
-    """Files with each verdict, or the items left to rate."""
+    """Options for files with each verdict and with the items left to rate."""
 
     accepted_file: Path | None = option(
         None,
@@ -87,7 +87,7 @@ def trust(
 
 
 def _print_files(source: Source, result: VerdictTrust, files: TrustFiles) -> None:
-    """Print the written files, and the command to rate the remaining items."""
+    """Print which files were written, and the command to rate the remaining items."""
     if files.accepted_file is not None:
         echo(f"Wrote {files.accepted_file}: {len(result.verdicts)} verdicts.")
     if files.rest_file is None:

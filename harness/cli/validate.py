@@ -1,4 +1,4 @@
-"""`harness validate`: compute every number from a run folder or another tool's verdicts."""
+"""`harness validate`: compute every number, from a run folder or another tool's verdicts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ValidateSubject(VerdictFile, TaskOption):
-    """The verdicts to validate."""
+    """Options for the verdicts to validate."""
 
 
 @takes
@@ -74,7 +74,7 @@ def validate(
 
 
 def _report_command(subject: ValidateSubject) -> str:
-    """Return a line with the command that writes the page of a verdict file, or "" without one."""
+    """Return a line with the command that writes a verdict file's report, or "" without one."""
     if subject.task is None or subject.verdicts is None:
         return ""
     words = ["harness", "report", "--task", subject.task, "--verdicts", str(subject.verdicts)]
@@ -82,7 +82,7 @@ def _report_command(subject: ValidateSubject) -> str:
 
 
 def print_validation(validation: Validation, printing: Printing, place: str = "") -> None:
-    """Print the result as text or JSON, and below the text how to see its items."""
+    """Print a validation as JSON, or as text followed by how to see its items."""
     from harness.analysis.serialize import indented
 
     if printing.as_json:

@@ -1,4 +1,4 @@
-"""`harness curate verdicts`: read judges' verdicts from other tools' files."""
+"""`harness curate verdicts`: read judges' verdicts from files of other tools."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def verdicts(
 
 
 def _pairs(texts: Sequence[str], option: str, *, needs_value: bool) -> dict[str, str]:
-    """Read ``name=value`` texts."""
+    """Read texts of the form ``name=value`` into a mapping."""
     pairs = {}
     for text in texts:
         name, sign, value = text.rpartition("=") if "=" in text else (text, "", "")

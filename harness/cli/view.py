@@ -12,7 +12,7 @@ from harness.options.result_options import RaterNames
 
 
 class ViewOptions(RaterNames):
-    """Port of the page, and whether to open it."""
+    """Options for the page's port, and for opening the page."""
 
     view_port: int | None = option(
         None, "Port of the page. Default: any free one.", flag="--port", ge=0, le=65535

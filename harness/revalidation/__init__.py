@@ -1,4 +1,4 @@
-"""Re-validation: re-run a finished run's judges, and distinguish drift from their usual noise."""
+"""Re-run a finished run's judges, and test for drift beyond their usual noise."""
 
 from __future__ import annotations
 

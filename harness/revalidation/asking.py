@@ -1,4 +1,4 @@
-"""Requests of a round: selection of a run's judges and items, and settings."""
+"""Send the requests of a round, based on the run's judges, items and settings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Sitting:
-    """A re-validation in progress. Nothing is written without a ``file``.
+    """State of a re-validation. Nothing is written without a ``file``.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Sitting:
 
     @property
     def watched(self) -> tuple[JudgeSpec, ...]:
-        """The judges that a round watches."""
+        """The judges that the round watches."""
         return watched_judges(self.run, self.options.judges or ())
 
     @property
@@ -112,13 +112,13 @@ class Sitting:
 
     @property
     def baseline(self) -> Baseline:
-        """The newest baseline. Raises an assertion error if there is none."""
+        """The newest baseline. Raises an assertion error without a baseline."""
         baseline = self.history.baseline
         assert baseline is not None, "the baseline is made first"
         return baseline
 
     def append(self, *records: Baseline | Look) -> None:
-        """Write lines of the history."""
+        """Append records to the history."""
         if self.file is not None:
             self.file.append(records)
         for record in records:
@@ -137,7 +137,7 @@ class Sitting:
             )
 
     def check_fixed(self) -> None:
-        """Reject an anchor or baseline replies that differ from the baseline's.
+        """Reject values of --anchor and --baseline-replies that differ from the baseline's.
 
         As long as no round was compared with a baseline, more replies can be added to it.
         """
@@ -158,7 +158,7 @@ class Sitting:
                 )
 
     def check_look(self, option: str, number: int) -> None:
-        """Reject a round that isn't compared with the newest baseline."""
+        """Reject a round that is not compared with the newest baseline."""
         numbers = [look.number for look in self.history.looks_since_baseline]
         if number not in numbers:
             raise RunError(
@@ -170,12 +170,12 @@ class Sitting:
     def verdicts_on(
         self, replies: Sequence[Verdict], fitted: Mapping[str, Fitted], occasion: int
     ) -> list[Verdict]:
-        """Return the watched judges' verdicts from an occasion. 0 is the run itself."""
+        """Return the watched judges' verdicts from an occasion. Occasion 0 is the run itself."""
         specs = self.watched if occasion else self.run.manifest.judges
         return occasion_verdicts(replies, specs, self.setup.task, fitted, look=occasion)
 
     def asked_streams(self, baseline: Baseline, answers: OccasionAnswers) -> list[StreamReplies]:
-        """Return the next occasion's replies to a baseline's items."""
+        """Return the next occasion's replies to a baseline's items, by judge and elicitation."""
         verdicts = self.verdicts_on(answers.verdicts, baseline.fitted, self.occasion.number)
         return [
             stream_of(verdicts, s.judge, s.elicitation, baseline.items, self.setup.task)
@@ -185,7 +185,7 @@ class Sitting:
     def completeness(
         self, answers: OccasionAnswers, without: Container[str]
     ) -> dict[str, Completeness]:
-        """Return the completeness of each watched judge on the next occasion.
+        """Return how complete each watched judge's replies are on the next occasion.
 
         Items in ``without`` were not requested.
         """
@@ -211,7 +211,7 @@ class Sitting:
         }
 
     def ask(self, plan: Plan, observer: Observer) -> OccasionAnswers:
-        """Request the replies that the next occasion still lacks."""
+        """Request the replies that are still missing on the next occasion."""
         if self.occasion.is_complete:
             return answers_of_occasion(self.run, self.occasion.number)
         for line in kept_answers(self.watched, load_judges(self.options.judges_file)):
@@ -225,7 +225,7 @@ class Sitting:
         return answers
 
     def comparable(self, baseline: Baseline) -> Comparable:
-        """Return the items that can be compared with a baseline, or why there are none."""
+        """Return the items that can be compared with a baseline, or why no item can be."""
         run, setup = self.run, self.setup
         looks = [
             look.occasion
@@ -240,7 +240,7 @@ class Sitting:
         return compare_content(baseline, setup, readers, verdicts, anew=validate_anew(run))
 
     def judges_left_out(self, baseline: Baseline, content: Comparable) -> LeftOutJudges:
-        """Return the judges that aren't comparable with a baseline, each with the reason."""
+        """Return the judges that cannot be compared with a baseline, and the reason for each."""
         if content.causes:
             return dict.fromkeys(baseline.judges, ("not comparable", "; ".join(content.causes)))
         changed = changed_judges_file(self.run, self.options.judges_file)
@@ -250,7 +250,7 @@ class Sitting:
     def plan(
         self, specs: Sequence[JudgeSpec], samples: int, *, without: Container[str] = ()
     ) -> Plan:
-        """Plan the next occasion: the baseline's items, or the run's if there is no baseline.
+        """Plan the next occasion for the baseline's items, or for a new anchor without a baseline.
 
         Items in ``without`` and judges that can't run are left out, the latter with the reason. The
         user's own definitions of judges apply.
@@ -284,7 +284,7 @@ class Sitting:
     def _items_to_ask(
         self, without: Container[str]
     ) -> tuple[tuple[Item, ...], dict[Elicitation, tuple[Item, ...]]]:
-        """Return the items of the next occasion, and those of each elicitation."""
+        """Return the items of the next occasion, both in total and by elicitation."""
         baseline, task = self.history.baseline, self.setup.task
         if baseline is None:
             return self.draw(), items_by_elicitation(task, self.run.manifest.config)

@@ -1,4 +1,4 @@
-"""Results of a round: changed, worse or undecided judges, and their figures."""
+"""Assess a round: find changed, worse and undecided judges, and compute their figures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PARTLY_LEFT_OUT = ", on items of which some are left out now"
 
 
 def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Yardstick) -> Look:
-    """Return a round with its results, compared with its baseline.
+    """Return a round with its results from the comparison with its baseline.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Y
 
 
 def without_look(looks: Sequence[Look], number: int, because: str) -> list[Look]:
-    """Return rounds to assess again, without the replies of a given one.
+    """Return the rounds for a new assessment without the replies of one round.
 
     The round keeps its position and weight in the tests. Alarms from earlier rounds stay open, and
     so do alarms from later rounds that the other replies raise without it.
@@ -123,7 +123,7 @@ def without_look(looks: Sequence[Look], number: int, because: str) -> list[Look]
 
 
 class _WhatChanged(TypedDict):
-    """Fields of a `JudgeLook` on the time and kind of a judge's change."""
+    """Fields of a `JudgeLook` that say when and how a judge changed."""
 
     since: int
     since_at: str
@@ -134,7 +134,7 @@ class _WhatChanged(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class DriftEvidence:
-    """Evidence about one judge from all rounds since the baseline.
+    """Evidence on one judge from all rounds since the baseline.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class DriftEvidence:
     scorer: Scorer | None
 
     def result(self, metrics: tuple[Figure, ...], labels: Mapping[str, str]) -> JudgeLook:
-        """Return the judge's result."""
+        """Return the judge's results in this round."""
         row, scorer, threshold = self.row, self.scorer, self.change.threshold
         figures = tuple(f for stream in self.streams for f in stream.figures()) + metrics
         result = JudgeLook(
@@ -195,7 +195,7 @@ class DriftEvidence:
         return replace(changed, margin=largest_margin(scores, threshold))
 
     def _what_changed(self, labels: Mapping[str, str]) -> _WhatChanged:
-        """Return a result's fields on the time and kind of the judge's change."""
+        """Return the fields that say when and how the judge changed."""
         own = [(stream, self.alarms.get(stream.elicitation)) for stream in self.streams]
         stream, alarm = min(
             ((s, a) for s, a in own if a is not None), key=lambda changed: changed[1].look
@@ -222,7 +222,7 @@ class DriftEvidence:
         }
 
     def _has_power(self) -> bool:
-        """Return whether a change in many items would be detected.
+        """Return whether the rounds would detect a change of many items.
 
         After a baseline with one reply per item, the first round completes the basis for comparing
         later rounds.
@@ -235,7 +235,7 @@ class DriftEvidence:
 def _on_comparable_items(
     baseline: Baseline, earlier: Sequence[Look], look: Look
 ) -> tuple[Baseline, list[Look], Look]:
-    """Keep the replies to items that are unchanged since the baseline, also in earlier rounds."""
+    """Keep only replies to items that are unchanged since the baseline, in all rounds."""
     places = [i for i, item in enumerate(baseline.items) if item not in look.left_out]
     if len(places) == len(baseline.items):
         return baseline, list(earlier), look
@@ -274,7 +274,7 @@ def _stream(earlier: Sequence[Look], look: Look, first: StreamReplies) -> Stream
 def _alarms(
     streams: Sequence[Stream], changes: Mapping[str, JudgeChange]
 ) -> dict[tuple[str, Elicitation], LookResult]:
-    """Return, for each changed stream, the evidence in the round of its alarm."""
+    """Return for each changed stream the evidence in the round that raised its alarm."""
     n_streams = Counter(stream.judge for stream in streams)
     alarms = {}
     for stream in streams:
@@ -289,7 +289,7 @@ def _alarms(
 
 
 def _all_alike(alarms: Mapping[tuple[str, Elicitation], LookResult], judges: Sequence[str]) -> bool:
-    """Return whether all judges, two or more, changed in the same round and windows."""
+    """Return whether two or more judges, and all of them, changed in the same round and window."""
     common = common_changes(
         {s: (alarm.look, alarm.strongest.window) for s, alarm in alarms.items()}
     )
@@ -304,7 +304,7 @@ def _in_use(
     scorer: Scorer | None,
     yardstick: Yardstick,
 ) -> InUse | None:
-    """Test the judge in use. If no judge replied, the last test stays."""
+    """Test the judge in use. Keep the previous test if no judge replied."""
     before = earlier[-1].in_use if earlier else None
     if scorer is None or not baseline.in_use:
         return before

@@ -1,4 +1,4 @@
-"""Items of a baseline, and the smallest change that later rounds can detect."""
+"""Choose a baseline's items, and compute the smallest change that rounds can detect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WANTED_SHARE = 0.2  # share of the items; `underpowered` if a change of so many 
 def draw_anchor(
     task: Task, items: Sequence[Item], n_items: int | None, *, seed: int
 ) -> tuple[Item, ...]:
-    """Draw the items of an anchor, stratified by rater agreement. None means all.
+    """Draw the items of an anchor, stratified by rater agreement. By default, use all items.
 
     Each stratum gets its share of the items, rounded to a whole number, so that means over the
     anchor estimate means over all items, with at most a simple random sample's variance. Items keep
@@ -53,7 +53,7 @@ def draw_anchor(
 
 
 def proportional_sizes(sizes: IntArray, n: int) -> list[int]:
-    """Divide ``n`` among strata in proportion to their sizes, by largest remainders."""
+    """Divide ``n`` items among strata in proportion to stratum size, by largest remainders."""
     exact = np.asarray(sizes) * n / np.sum(sizes)
     shares = np.floor(exact).astype(np.int64)
     largest = np.argsort(shares - exact, kind="stable")[: n - int(shares.sum())]
@@ -62,7 +62,7 @@ def proportional_sizes(sizes: IntArray, n: int) -> list[int]:
 
 
 def _strata(task: Task, items: Sequence[Item]) -> IntArray:
-    """Return (n,) stratum numbers. Items with fewer than two ratings have a separate stratum.
+    """Return an (n,) array of stratum numbers. Items with fewer than two ratings form one stratum.
 
     If raters made no choices, their response sets are counted.
     """
@@ -75,7 +75,7 @@ def _strata(task: Task, items: Sequence[Item]) -> IntArray:
 
 
 class DetectionPower(Struct, frozen=True, kw_only=True):
-    """The smallest change of a judge that `N_LOOKS` rounds detect with 80 % power.
+    """Smallest change of a judge that `N_LOOKS` rounds detect with 80 % power.
 
     Attributes
     ----------
@@ -94,14 +94,14 @@ class DetectionPower(Struct, frozen=True, kw_only=True):
 
     @property
     def is_enough(self) -> bool:
-        """Whether a change of `WANTED_SHARE` of the items is detected with 80 % power."""
+        """Whether the rounds detect a change of `WANTED_SHARE` of the items with 80 % power."""
         return self.share is not None and self.share <= WANTED_SHARE
 
 
 def power_by_judge(
     streams: Sequence[StreamReplies], *, n_items: int, samples: int, alpha: float, seed: int
 ) -> dict[str, DetectionPower]:
-    """Simulate rounds from the replies in a baseline."""
+    """Simulate rounds from a baseline's replies."""
     judges = by_judge(streams)
     return {
         judge: _power(

@@ -1,4 +1,4 @@
-"""Baselines of a run: from its own replies, with more replies, and from accepted rounds."""
+"""Make baselines from a run's replies, from additional replies, or from accepted rounds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def seeded_judges(sitting: Sitting) -> list[str]:
-    """Return a line for each judge whose replies share a seed and so aren't independent."""
+    """Return a warning for each judge whose replies share a seed and so are not independent."""
     return [
         f"{spec.name}: its parameters contain a seed, so its replies aren't independent. "
         "Later rounds could raise an alarm without a change. Run it without a seed."
@@ -48,7 +48,7 @@ def seeded_judges(sitting: Sitting) -> list[str]:
 
 
 def n_missing(sitting: Sitting) -> int:
-    """Return the number of replies per item that the baseline still needs."""
+    """Return how many replies per item the baseline still needs."""
     baseline, manifest = sitting.history.baseline, sitting.run.manifest
     n_replies = (
         baseline.n_replies
@@ -59,7 +59,7 @@ def n_missing(sitting: Sitting) -> int:
 
 
 def ensure_baseline(sitting: Sitting, observer: Observer) -> ExitCode | None:
-    """Record a baseline with the wanted replies. Return why requests were stopped."""
+    """Record a baseline with the requested number of replies. Return why requests were stopped."""
     is_new = sitting.history.baseline is None
     if is_new:
         sitting.append(completed(sitting, first_baseline(sitting)))
@@ -72,7 +72,7 @@ def ensure_baseline(sitting: Sitting, observer: Observer) -> ExitCode | None:
 
 
 def fill(sitting: Sitting, baseline: Baseline, plan: Plan, observer: Observer) -> ExitCode | None:
-    """Record a baseline with one more occasion's replies. Return why requests were stopped."""
+    """Record a baseline that includes one more occasion's replies. Return why requests stopped."""
     answers = sitting.ask(plan, observer)
     if not answers.is_over:
         return answers.exit_code
@@ -91,7 +91,7 @@ def fill(sitting: Sitting, baseline: Baseline, plan: Plan, observer: Observer) -
 
 
 def check_comparable(sitting: Sitting, baseline: Baseline) -> None:
-    """Refuse to request replies for a baseline if anything besides the judge has changed."""
+    """Raise an error if anything but the judge changed since the baseline's first replies."""
     content = sitting.comparable(baseline)
     left_out = sitting.judges_left_out(baseline, content)
     reasons = [*content.causes] or [f"{item}: {why}" for item, why in content.left_out.items()]
@@ -155,7 +155,7 @@ def _span(times: Sequence[str]) -> tuple[str, str]:
 
 
 def completed(sitting: Sitting, baseline: Baseline) -> Baseline:
-    """Return a baseline with its recommendation and the changes that rounds can detect."""
+    """Return a baseline with its recommendation and the smallest change that rounds can detect."""
     streams, samples = baseline.streams, sitting.options.replies_per_item
     silent = [stream.judge for stream in streams if not stream.n_replies]
     if silent:
@@ -176,7 +176,7 @@ def completed(sitting: Sitting, baseline: Baseline) -> Baseline:
 
 
 def looks_to_accept(looks: Sequence[Look], number: int) -> tuple[list[Look], bool]:
-    """Return the rounds, from a number on, that can form a baseline, and whether one had an alarm.
+    """Return the rounds from ``number`` on that can form a baseline, and whether any had an alarm.
 
     A round that raised an alarm is selected for its replies, so only later rounds are used.
     """
@@ -191,7 +191,7 @@ def looks_to_accept(looks: Sequence[Look], number: int) -> tuple[list[Look], boo
 
 
 def check_acceptable(sitting: Sitting, number: int) -> None:
-    """Reject an unknown round, and a judge that is worse unless that is confirmed."""
+    """Reject an unknown round. Reject a judge that is worse, unless the user confirmed it."""
     sitting.check_look("rebase", number)
     last, path = sitting.history.looks_since_baseline[-1], sitting.run.path
     worse = [j.judge for j in last.judges if j.verdict == "worse"]
@@ -205,7 +205,7 @@ def check_acceptable(sitting: Sitting, number: int) -> None:
 
 
 def accepted_baseline(sitting: Sitting, looks: Sequence[Look]) -> Baseline:
-    """Make a baseline from some rounds' replies. Unwatched judges keep their old replies."""
+    """Make a baseline from the replies of some rounds. Unwatched judges keep their old replies."""
     before, last = sitting.baseline, sitting.history.looks_since_baseline[-1]
     watched = [judge.judge for judge in last.judges]
 
@@ -234,6 +234,6 @@ def accepted_baseline(sitting: Sitting, looks: Sequence[Look]) -> Baseline:
 
 
 def n_to_ask(sitting: Sitting, looks: Sequence[Look], *, had_alarm: bool) -> int:
-    """Return the number of replies per item that an accepted baseline still needs."""
+    """Return how many replies per item an accepted baseline still needs."""
     n_pooled = sum(replies_per_item(look.streams) for look in looks)
     return max(sitting.baseline.n_replies - n_pooled, 0) if had_alarm else 0

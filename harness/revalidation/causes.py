@@ -1,4 +1,4 @@
-"""Causes of a difference other than the judge, such as prompts, parser or items."""
+"""Find causes of a difference other than the judge, such as prompts, reply parsing or items."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ JUDGE_CHANGED = "its {fields} {verb} changed in {file}"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Inputs of the judges' requests, then and now.
+    """Task and prompts of the run, and their current versions.
 
     ``task`` contains the items' texts. ``current`` is the maintained task, or the run's own copy if
     that can't be reached. ``prompts`` are the run's own, and ``current_prompts`` is the hash of
@@ -63,12 +63,12 @@ class Setup:
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """The task for the judges' requests, and the maintained task if that differs."""
+        """The run's task, and the current task if it is a different one."""
         return (self.task,) if self.task is self.current else (self.task, self.current)
 
 
 def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
-    """Read a run's task and prompts, and the maintained task and prompts."""
+    """Read a run's task and prompts, and their current versions."""
     config = folder.manifest.config
     current = _current_task(task_name or config.task, required=task_name is not None)
     copied = load_task(str(folder.path / "task")) if config.item_text else None
@@ -95,7 +95,7 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
 
 
 def as_in_run(setup: Setup, run: RunFolder) -> Setup:
-    """Return the inputs of a run's judges, which its manifest identifies.
+    """Return the inputs of a run's judges, as the run's manifest identifies them.
 
     Raises `RunError` if they no longer exist.
     """
@@ -116,7 +116,7 @@ def as_in_run(setup: Setup, run: RunFolder) -> Setup:
 
 
 def validate_anew(run: RunFolder, judges_file: Path | None = None) -> str:
-    """Return the command that validates the current task and judges of a run."""
+    """Return the command that runs and validates the current task and judges of a run."""
     config, specs = run.manifest.config, run.manifest.judges
     words = ["harness", "run", "--task", config.task, "--judges", ",".join(s.name for s in specs)]
     words += server_of(run.manifest, judges_file).words()
@@ -125,7 +125,7 @@ def validate_anew(run: RunFolder, judges_file: Path | None = None) -> str:
 
 
 def hashes_of(setup: Setup) -> dict[str, str]:
-    """Return the hashes of the question and prompts in use now, a part for each of `CAUSES`."""
+    """Return the current hash of each of `CAUSES`: the question and the prompts."""
     return {"question": _question_hash(setup.current), "prompts": setup.current_prompts}
 
 
@@ -135,7 +135,7 @@ def _question_hash(task: Task) -> str:
 
 
 def item_hashes(task: Task, items: Sequence[str]) -> tuple[str, ...]:
-    """Return the hash of each item's content, or "" for one that the task doesn't contain."""
+    """Return the hash of each item's content, or "" for an item that is not in the task."""
     by_id = task.by_id
     return tuple(
         _digest([item.group, item.criterion, item.fields, _image_digest(task, item)])
@@ -146,7 +146,7 @@ def item_hashes(task: Task, items: Sequence[str]) -> tuple[str, ...]:
 
 
 def ratings_hash(task: Task, items: Sequence[str]) -> str:
-    """Return the hash of the ratings of some items."""
+    """Return a hash of some items' ratings."""
     wanted = set(items)
     return _digest(
         sorted((r.item, r.rater, r.elicitation, r.value) for r in task.ratings if r.item in wanted)
@@ -159,13 +159,13 @@ def _image_digest(task: Task, item: Item) -> str:
 
 
 def _asked_with(spec: JudgeSpec) -> dict[str, object]:
-    """Return each judge's identity in a judges file, by name."""
+    """Return the properties that identify a judge, such as its model and parameters."""
     names = ("kind", "model", "base_url", "strategy", "prompts", "members")
     return {name: getattr(spec, name) for name in names} | {"params": spec.sent_params}
 
 
 def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, str]:
-    """Return the judges of a run that differ in the judges file now, with the reason.
+    """Return the run's judges that differ in the current judges file, and the reason for each.
 
     The file is the given one, or else the user's own. Judges that it doesn't define can't change in
     it. A different form of answer, with the token limit it needs, only applies to the next
@@ -196,7 +196,7 @@ def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, s
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """Items of a round that can be compared with its baseline.
+    """Items in a round that can be compared with its baseline.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ def compare_content(
     *,
     anew: str,
 ) -> Comparable:
-    """Compare question, prompts, items and reply parsing with a baseline's.
+    """Compare the question, prompts, items and reply parsing with those of a baseline.
 
     Both the texts in the judges' requests and those of the maintained task are compared, because a
     run's own copy can be edited too.
@@ -263,7 +263,7 @@ def compare_content(
 
 
 def _changed_items(baseline: Baseline, task: Task) -> dict[str, str]:
-    """Return the items whose content differs from the baseline's, with the reason."""
+    """Return the items whose content differs from the baseline's, and the reason for each."""
     now = item_hashes(task, baseline.items)
     hashes = zip(baseline.items, baseline.item_hashes, now, strict=True)
     return {
@@ -276,7 +276,7 @@ def _changed_items(baseline: Baseline, task: Task) -> dict[str, str]:
 def _read_otherwise(
     readers: Mapping[str, ReplyReader], verdicts: Iterable[Verdict]
 ) -> dict[str, str]:
-    """Return the items with a reply that is now parsed differently, with the reason."""
+    """Return the items with a reply that is parsed differently now, and the reason for each."""
     changed = {}
     for logged in verdicts:
         if logged.reply is None or logged.judge not in readers:
@@ -291,7 +291,7 @@ def _read_otherwise(
 
 
 def _are_unreadable(logged: Verdict, reader: ReplyReader, unit: Unit) -> bool:
-    """Return whether replies that led to a second question are unreadable now."""
+    """Return whether replies that led to a second question are still unreadable."""
     last = "forced_choice" if unit.elicitation == "paired" else unit.elicitation
     turns: Sequence[tuple[Reply | None, AnswerKind]] = (
         (logged.first_unread, "response_set"),

@@ -1,4 +1,4 @@
-"""Items that a judge answers differently since a round, as numbers and in words."""
+"""Find items that a judge answers differently since a round, and describe the change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REPLIES_THAT = {"abstained": "abstain", "refused": "refuse", "invalid": "are unr
 
 @dataclass(frozen=True, slots=True)
 class AnswerChanges:
-    """Description of a judge's usual answers since a round, compared with those before.
+    """Changes between a judge's usual answers before a round and since that round.
 
     The usual answer to an item is the most common one. If several tie, it is unchanged if the
     earlier one is among them. Items without replies on either side aren't compared.
@@ -64,7 +64,7 @@ class AnswerChanges:
         items: Sequence[str],
         category: str | None = None,
     ) -> AnswerChanges:
-        """Compare the replies since a round, counted from the baseline.
+        """Compare the replies since a round with earlier ones, counting rounds from the baseline.
 
         If ``category`` is passed, items whose usual reply is now this category come first.
         """
@@ -93,7 +93,7 @@ class AnswerChanges:
         return cls(counts, window, rows, int(has_both.sum()), n_by_noise)
 
     def in_words(self, largest: Component, labels: Mapping[str, str]) -> str:
-        """Describe the change that the tests show most clearly, with the options' labels."""
+        """Describe in words the change with the strongest evidence."""
         if largest.category in self.counts.outcomes:
             return self._outcome_in_words(largest.category)
         n = len(self.items)
@@ -115,7 +115,7 @@ class AnswerChanges:
         return f"{n} of {n_all} replies {verb} ({n_before} of {all_before} before)"
 
     def _mostly(self, labels: Mapping[str, str]) -> str:
-        """Return words for a feature that most changes share, or ""."""
+        """Describe what most of the changes have in common, or return ""."""
         n = len(self.items)
         pairs = Counter((row.before, row.now) for row in self.items)
         (before, now), n_pair = pairs.most_common(1)[0]
@@ -127,7 +127,7 @@ class AnswerChanges:
 
 
 def answer_label(category: Category, labels: Mapping[str, str]) -> str:
-    """Return an answer with the labels of its options, or the outcome."""
+    """Return an answer as text with its options' labels. Without an answer, return the outcome."""
     if category.outcome == "answered":
         return answer_text(category.value, labels)
     return "unreadable" if category.outcome == "invalid" else category.outcome

@@ -1,4 +1,4 @@
-"""Changed items for output, with ratings, and with texts and replies if the run keeps them."""
+"""Changed items for output, with ratings and, if the run keeps texts, texts and replies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChangedRow:
-    """A changed item for output, with "" for a ``text`` or ``reply`` that isn't kept.
+    """Changed item for output. ``text`` and ``reply`` are "" if the run does not keep them.
 
     ``change`` names both answers; ``before`` and ``now`` include the number of times each was
     given.
@@ -41,7 +41,7 @@ class ChangedRow:
 
 
 def changed_rows(run: RunFolder, look: Look) -> list[ChangedRow]:
-    """Return the changed items of a round, with texts and replies if the run keeps them."""
+    """Return the changed items of a round. Include texts and replies if the run keeps texts."""
     if not any(judge.changed_items for judge in look.judges):
         return []
     try:
@@ -73,7 +73,7 @@ def _shown(answer: Category, share: tuple[int, int], labels: Mapping[str, str]) 
 
 
 def _tallies(task: Task, labels: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """Return the number of raters per answer, most common first, by item and elicitation."""
+    """Return the number of raters per answer by item and elicitation, most common answers first."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for rating in task.ratings:
         answers = counts.setdefault((rating.item, rating.elicitation), Counter())
@@ -85,7 +85,7 @@ def _tallies(task: Task, labels: Mapping[str, str]) -> dict[tuple[str, str], str
 
 
 def _replies(run: RunFolder, look: Look) -> dict[tuple[str, str, str, Category], str]:
-    """Return a reply of a round by judge, item, elicitation and answer, or none if not kept."""
+    """Return a reply's text for each judge, item, elicitation and answer. Empty without a log."""
     log = occasion_path(run, look.occasion) / "verdicts.jsonl"
     if not log.exists():
         return {}

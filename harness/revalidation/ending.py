@@ -1,4 +1,4 @@
-"""Result of a re-validation: its sentences, exit code, failed conditions and verdicts."""
+"""Outcome of a re-validation, with its sentences, exit code, failed conditions and verdicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LookEnding:
-    """Result of a re-validation.
+    """Outcome of a re-validation.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class LookEnding:
         *,
         due_in_s: float | None = None,
     ) -> LookEnding:
-        """Return the result of a re-validation with a round, which can be an earlier one."""
+        """Return the outcome for a round, which can be an earlier one if no round is due."""
         failed = tuple(failures(conditions, look, baseline))
         codes = [ExitCode.CHECK_FAILED] if failed else []
         if look.lost or look.ended or any(judge.shortfall for judge in look.judges):
@@ -77,28 +77,28 @@ class LookEnding:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The sentences, the most serious first."""
+        """The sentences, with the most serious one first."""
         return tuple(sentence for _, sentence in self.said)
 
     @property
     def sentence(self) -> str:
-        """The first sentence."""
+        """The first and most serious sentence."""
         return self.sentences[0]
 
     @property
     def verdicts(self) -> dict[str, JudgeVerdict]:
-        """State of each watched judge."""
+        """The verdict on each watched judge."""
         return {judge.judge: judge.verdict for judge in self.look.judges} if self.look else {}
 
     @property
     def models(self) -> dict[str, dict[str, object]]:
-        """What providers report about each judge, now and at the baseline, and if it's new."""
+        """Each judge's reported model versions, now and at the baseline, and whether any is new."""
         if self.look is None or self.baseline is None:
             return {}
         return {judge.judge: _models(judge, self.baseline) for judge in self.look.judges}
 
     def facts(self) -> dict[str, object]:
-        """Return the result for JSON, without the round."""
+        """Return the outcome as a dict for JSON, without the round."""
         facts: dict[str, object] = {
             "run": str(self.run),
             "exit_code": self.exit_code,

@@ -1,4 +1,4 @@
-"""Conditions under which a re-validation fails: verdicts, outcome rates, metrics, cost, latency."""
+"""Conditions under which a re-validation fails, on verdicts, rates, metrics, cost and latency."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OTHER_NUMBERS = {BETA, *PLAIN}  # besides metrics
 
 
 def read_fail_on(text: str) -> tuple[Condition, ...]:
-    """Read ``--fail-on``.
+    """Read the conditions of ``--fail-on``.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def _is_verdict(condition: Condition) -> bool:
 
 
 def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> None:
-    """Reject conditions on a metric, or on a judge in use, that no round of the run will have."""
+    """Reject a condition that no round of this run can evaluate, such as on an unknown metric."""
     run = sitting.run
     if any(condition.word == DECISION for condition in conditions):
         in_use = judges_in_use(run)
@@ -86,7 +86,7 @@ def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> Non
 
 
 def watched_quantities(conditions: Iterable[Condition]) -> tuple[ComparedQuantity, ...]:
-    """Return the quantities that conditions need beyond a round's usual metrics."""
+    """Return quantities in conditions that a round does not compute by default."""
     quantities = (condition.quantity for condition in conditions)
     return tuple(dict.fromkeys(q for q in quantities if q and _is_watched(q)))
 
@@ -121,7 +121,7 @@ def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) 
 
 
 def model_change(judge: JudgeLook, baseline: Baseline) -> str:
-    """Describe a provider's new model version or fingerprint since the baseline."""
+    """Describe a model version or fingerprint that is new since the baseline."""
     before, now = baseline.providers.get(judge.judge), judge.provider
     if before is None:
         return ""
@@ -146,7 +146,7 @@ def _decision_failures(look: Look) -> Iterator[str]:
 
 
 def _verdict_failures(condition: Condition, look: Look) -> Iterator[str]:
-    """Yield the recommendation for a round's replies, if a condition concerns it."""
+    """Yield a sentence if a round's recommendation meets the condition for failure."""
     if look.decision is None:
         yield f"the decision is NA (no judge has replied; {condition})"
     elif condition.accepts(look.decision.verdict):
@@ -154,7 +154,7 @@ def _verdict_failures(condition: Condition, look: Look) -> Iterator[str]:
 
 
 def shown(test: InUse) -> str:
-    """Describe the evidence against a judge in use that fails."""
+    """Describe the evidence against a failing judge in use."""
     p, p_human = test.p_values
     rival = f'always answering "{test.constant}"'
     if p_human < p:
@@ -166,7 +166,7 @@ def shown(test: InUse) -> str:
 def _beyond(
     condition: Condition, quantity: ComparedQuantity, judge: JudgeLook, baseline: Baseline
 ) -> Iterator[str]:
-    """Yield a sentence if a judge's number is beyond its limit or undefined."""
+    """Yield a sentence if a judge's number is beyond the limit or undefined."""
     answered = [f for f in judge.figures if f.name == ANSWERED and f.n]
     if quantity.name == OUTCOME_RATE:
         for figure in answered:

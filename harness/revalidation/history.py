@@ -1,4 +1,4 @@
-"""History of re-validations: ``history.jsonl`` in the run folder, append-only.
+"""Read and write a run's re-validation history, the append-only file ``history.jsonl``.
 
 Each line is a baseline or a round, with its checksum. A line contains the replies as categories,
 item by item, so that every test can be replayed from only the history. It doesn't contain any
@@ -31,7 +31,7 @@ KEPT = "The replies are kept. Free some space, then repeat the command."
 
 @dataclass(slots=True)
 class HistoryReading:
-    """Contents of a history, in the order of the file.
+    """Contents of a history in file order.
 
     Damaged lines are left out and counted; ``n_damaged_last`` is the number after the last round.
     """
@@ -42,7 +42,7 @@ class HistoryReading:
     n_damaged_last: int = 0
 
     def add(self, record: Baseline | Look) -> None:
-        """Add a line, replacing any with the same number.
+        """Add a record. It replaces an earlier record with the same number.
 
         The replaced line is a baseline with fewer replies, or a round as assessed before the
         exclusion of a different one.
@@ -69,7 +69,7 @@ class HistoryReading:
         return [look for look in self.looks if look.baseline == number]
 
     def last_look_at(self, judges: Collection[str]) -> Look | None:
-        """Return the last round, with any baseline, that watched at least the given judges."""
+        """Return the last round, for any baseline, that watched at least the given judges."""
         looks = (look for look in reversed(self.looks) if all(map(look.judge, judges)))
         return next(looks, None)
 
@@ -80,7 +80,7 @@ class HistoryReading:
 
     @property
     def first_unused_occasion(self) -> int:
-        """The first number that the history doesn't use for an occasion."""
+        """The first occasion number that the history has not used."""
         asked = [line.occasion for line in self.baselines] + [look.occasion for look in self.looks]
         return (
             1 + max(asked, default=0) + self.n_damaged
@@ -88,7 +88,7 @@ class HistoryReading:
 
 
 def read_history(path: Path) -> HistoryReading:
-    """Read a history. An incomplete last line and damaged lines are left out.
+    """Read a history. Skip an incomplete last line and damaged lines.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def read_history(path: Path) -> HistoryReading:
 
 
 def _of_another_version(path: Path) -> RunError:
-    """Return the error for a different version's history, with ways to continue without it."""
+    """Return the error for a history from a different version, with ways to continue without it."""
     folder, aside = path.parent, path.parent.with_name(f"{path.parent.name}.old")
     if (folder / "verdicts.jsonl").exists():
         old = [file for file in (path, folder / "looks") if file.exists()]
@@ -130,11 +130,11 @@ def _of_another_version(path: Path) -> RunError:
 
 
 class HistoryFile(ChecksummedLog):
-    """An open history. Only one process can have it open until it ends."""
+    """Open history file. Only one process can have it open."""
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open or create a run folder's history, lock it and cut off an incomplete last line.
+        """Open or create a run folder's history, lock it, and remove an incomplete last line.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class HistoryFile(ChecksummedLog):
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
 
     def unwritable(self, error: OSError) -> RunError:
-        """Return an error with a note on kept replies."""
+        """Return the error for a history that cannot be written. It says that replies are kept."""
         return RunError(f"{self.path}: can't be written ({error.strerror}). {KEPT}")
 
 

@@ -1,4 +1,4 @@
-"""A history as JSON: the results of each round, without replies and evidence."""
+"""Convert a history to JSON with each round's results, without replies and evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OF_BASELINE = ("number", "at", "accepted", "n_replies", "n_occasions", "alpha")
 
 
 def history_facts(history: HistoryReading) -> dict[str, object]:
-    """Return baselines and rounds, the oldest first, without empty fields."""
+    """Return baselines and rounds, from oldest to newest, without empty fields."""
     return {
         "baselines": [
             {name: getattr(b, name) for name in OF_BASELINE} | {"n_items": len(b.items)}
@@ -34,7 +34,7 @@ def history_facts(history: HistoryReading) -> dict[str, object]:
 
 
 def _in_use(look: Look) -> dict[str, object] | None:
-    """Return the evidence about the judge in use."""
+    """Return the evidence on the judge in use."""
     test = look.in_use
     if test is None:
         return None
@@ -44,7 +44,7 @@ def _in_use(look: Look) -> dict[str, object] | None:
 
 
 def _short(look: Look) -> Look:
-    """Remove the fields of a round that a history's page and text don't show."""
+    """Remove fields of a round that the history's page and text do not show."""
     metric = look.decision.metric if look.decision else ""
 
     def shown(judge: JudgeLook) -> Iterator[Figure]:
@@ -70,7 +70,7 @@ def _short(look: Look) -> Look:
 
 
 def _plain(value: object) -> object:
-    """Round numbers, and remove empty values, except zero."""
+    """Round the numbers. Remove empty values other than zero."""
     match value:
         case float():
             return float(f"{value:.{DIGITS}g}")

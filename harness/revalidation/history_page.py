@@ -1,4 +1,4 @@
-"""The history of a run as a page: verdicts, changed answers, and charts over time."""
+"""Render a run's history as a page, with verdicts, changed answers and charts over time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def history_page(
     *,
     n_left_out: int = 0,
 ) -> str:
-    """Render a run's history, with the changed items of the last round.
+    """Render a run's history as a page, including the last round's changed items.
 
     ``n_left_out`` is the number of earlier rounds that it doesn't include.
     """
@@ -94,7 +94,7 @@ def history_page(
 
 @dataclass(frozen=True, slots=True)
 class JudgeCharts:
-    """Charts for one judge over the dates of the rounds.
+    """Charts for one judge, with the rounds' dates on the x axis.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class JudgeCharts:
 
     @classmethod
     def of(cls, history: HistoryReading, judge: str) -> JudgeCharts:
-        """Collect a judge's results, and the periods in which it was not run."""
+        """Collect a judge's results in each round, and the periods without a run."""
         looks = [(look, result) for look in history.looks if (result := look.judge(judge))]
         x = {look.number: days(look.at) for look in history.looks}
         waits = (Gap(wait, "no round") for wait in long_waits(list(x.values())))
@@ -124,7 +124,7 @@ class JudgeCharts:
         return cls(judge, baselines, looks, x, (*_gaps(looks, x), *waits))
 
     def charts(self) -> Iterator[Chart]:
-        """Draw each elicitation's outcomes, flips and evidence, then metrics, cost and latency."""
+        """Draw a judge's charts: replies, flips and evidence, then metrics, cost and latency."""
         streams = [s for b in self.baselines.values() for s in b.streams if s.judge == self.judge]
         for elicitation in dict.fromkeys(stream.elicitation for stream in streams):
             shares = {name: self._figures(name, elicitation) for name in NO_ANSWER}
@@ -191,12 +191,12 @@ class JudgeCharts:
                 yield self._chart(name, name, unit, lines, reach=(0.0,), within=(0.0, inf))
 
     def _figures(self, name: str, elicitation: Elicitation | Literal[""] = "") -> dict[int, Figure]:
-        """Return a figure's values by round number."""
+        """Return a figure in each round, by round number."""
         found = {look.number: judge.figure(name, elicitation) for look, judge in self.looks}
         return {n: figure for n, figure in found.items() if figure is not None}
 
     def _evidence_chart(self, elicitation: Elicitation) -> Chart:
-        """Draw a stream's e-value and p-value as powers of ten, and the threshold for a change."""
+        """Draw a stream's e-value and p-value on a log10 scale, with the threshold for a change."""
         evidence = {
             look.number: row.evidence
             for look, _ in self.looks
@@ -215,7 +215,7 @@ class JudgeCharts:
         return self._power_chart(f"evidence {elicitation}", title, lines)
 
     def _in_use_chart(self) -> Iterator[Chart]:
-        """Draw the tests for the judge in use as powers of ten, with the threshold."""
+        """Draw the tests of the judge in use on a log10 scale, with the threshold."""
         tests = {look.number: look.in_use for look, _ in self.looks}
         p_values = {n: t.p_values for n, t in tests.items() if t and t.judge == self.judge}
         if p_values:
@@ -232,12 +232,12 @@ class JudgeCharts:
     def _power_chart(
         self, name: str, title: str, lines: Mapping[str, Mapping[int, float | None]]
     ) -> Chart:
-        """Draw a chart with powers of ten."""
+        """Draw a chart on a log10 scale."""
         y, within = f"power of ten, at most {MAX_POWER:.0f}", (-2.0, MAX_POWER)
         return self._chart(name, title, y, lines, reach=(0.0, 2.0), within=within)
 
     def _threshold(self, baseline: Baseline) -> float:
-        """Return the power of 1 / p at which an elicitation counts as changed."""
+        """Return the value of log10(1 / p) above which an elicitation counts as changed."""
         n_elicitations = sum(stream.judge == self.judge for stream in baseline.streams)
         return -log10(baseline.alpha / len(baseline.judges) / max(n_elicitations, 1))
 
@@ -252,7 +252,7 @@ class JudgeCharts:
         within: tuple[float, float] = (0.0, 1.0),
         styles: Sequence[str] = ("j0", "j1", "j2"),
     ) -> Chart:
-        """Draw values over dates, with verdicts above and model changes below."""
+        """Draw values by date, with verdicts above the lines and model changes below them."""
         named = "".join(c if c.isascii() and c.isalnum() else "-" for c in f"{name} {self.judge}")
         newest = list(next(iter(lines.values())).items())[-N_DESCRIBED:]
         values = ", ".join(f"round {n} {number(value)}" for n, value in newest) or "no rounds yet"
@@ -274,7 +274,7 @@ class JudgeCharts:
         )
 
     def _points(self, values: Mapping[int, float | None]) -> list[tuple[float, float | None]]:
-        """Return values by date, or None within gaps, so that lines are broken there."""
+        """Return values by date. Values within gaps are None, to break the lines."""
         points: list[tuple[float, float | None]] = [(sum(gap.x) / 2, None) for gap in self.gaps]
         for n, value in values.items():
             is_inside = any(low < self.x[n] < high for low, high in (gap.x for gap in self.gaps))
@@ -289,7 +289,7 @@ class JudgeCharts:
 
 
 def _power(p: float) -> float:
-    """Return the power of ten of 1 / p, as drawn."""
+    """Return log10(1 / p), limited to the range of the chart."""
     return min(-log10(max(p, MIN_P)), MAX_POWER)
 
 
@@ -302,7 +302,7 @@ def _baselines(figures: Mapping[int, Figure]) -> dict[int, float | None]:
 
 
 def _gaps(looks: Sequence[tuple[Look, JudgeLook]], x: Mapping[int, float]) -> Iterator[Gap]:
-    """Yield the rounds in which a judge was not run, with the reason."""
+    """Yield the rounds in which a judge was not run, and the reason for each."""
     spans = steps_around([x[look.number] for look, _ in looks])
     reasons = [
         ""

@@ -1,4 +1,4 @@
-"""Rounds and the history of a run as text for a terminal."""
+"""Format rounds and a run's history as text for a terminal."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ HISTORY_HEADS = ("round", "date", *TEST_HEADS, "model")
 
 
 def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
-    """Render the basis of a round: notes, a row for each judge, and the recommendation.
+    """Format a round as text: its basis, notes, a row for each judge, and the recommendation.
 
     Parameters
     ----------
@@ -83,13 +83,13 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
 
 
 def _received(baseline: Baseline) -> str:
-    """Return when a baseline's replies were received, if that differs from its own date."""
+    """Return when a baseline's replies were received, or "" if it was on the baseline's date."""
     oldest, newest = (time[:10] for time in baseline.received)
     return "" if oldest in {"", baseline.at[:10]} else f", collected {dates_text(oldest, newest)}"
 
 
 def figure_rows(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[str]]:
-    """Yield a judge's figures with those of its baseline. See FIGURE_HEADS."""
+    """Yield a row for each of a judge's figures, with its baseline value. See FIGURE_HEADS."""
     if not judge.figures:
         return
     names_elicitation = len({f.elicitation for f in judge.figures if f.elicitation}) > 1
@@ -104,7 +104,7 @@ def figure_rows(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[li
 
 
 def figure_cells(figure: Figure, *, names_elicitation: bool = False) -> list[str]:
-    """Return a figure as text: its name, values, and their basis."""
+    """Format a figure as table cells: its name, its values, and the items or replies behind it."""
     is_named = names_elicitation and figure.elicitation
     name = f"{figure.name}, {figure.elicitation}" if is_named else figure.name
     if (unit := UNITS.get(figure.name)) is None:
@@ -120,7 +120,7 @@ def figure_cells(figure: Figure, *, names_elicitation: bool = False) -> list[str
 
 
 def _texts(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[str]]:
-    """Yield a round's other reported values, with the baseline's."""
+    """Yield rows for ranks, model version and fingerprint, at the baseline and now."""
     before, now = baseline.providers.get(judge.judge) or ProviderReport(), judge.provider
     rows = [d.standing(judge.judge) if d else None for d in (baseline.decision, look.decision)]
     yield ["ranks", *(rank_set(row.ranks) if row else "NA" for row in rows)]
@@ -129,7 +129,7 @@ def _texts(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[st
 
 
 def standing_rows(decision: DecisionFacts) -> list[tuple[str, ...]]:
-    """Return each judge's value on an occasion, with its basis. See STANDING_HEADS."""
+    """Return a row for each judge on an occasion, with its value. See STANDING_HEADS."""
     return [
         (
             row.judge,
@@ -144,7 +144,7 @@ def standing_rows(decision: DecisionFacts) -> list[tuple[str, ...]]:
 
 
 def changed_text(rows: Sequence[ChangedRow], look: Look, *, details: bool = False) -> str:
-    """List each judge's changed items, with the answers before and now. ``details`` adds texts."""
+    """List each judge's changed items with both answers. ``details`` adds texts and replies."""
     lines = []
     for name, own in groupby(rows, key=lambda row: row.judge):
         listed = list(own)[: MAX_CHANGED if details else MAX_SHORT]
@@ -160,7 +160,7 @@ def changed_text(rows: Sequence[ChangedRow], look: Look, *, details: bool = Fals
 
 
 def with_command(sentence: str) -> str:
-    """Wrap a sentence. A command at its end goes on a separate line, so that you can copy it."""
+    """Wrap a sentence. A command at its end gets a line of its own, so that you can copy it."""
     words, is_advice, command = sentence.partition(": harness ")
     if not is_advice:
         return paragraph(sentence)
@@ -168,7 +168,7 @@ def with_command(sentence: str) -> str:
 
 
 def baseline_lines(history: HistoryReading) -> Iterator[str]:
-    """Yield a line for each baseline."""
+    """Yield a line about each baseline."""
     for baseline in history.baselines:
         origin = f"from round {baseline.accepted} on" if baseline.accepted else "the run"
         yield (
@@ -179,7 +179,7 @@ def baseline_lines(history: HistoryReading) -> Iterator[str]:
 
 
 def history_text(history: HistoryReading) -> str:
-    """Render a run's rounds, newest first: a table per judge and a row per round.
+    """Format a run's rounds as a table per judge, with the newest round first.
 
     ``*`` marks a round whose model version or fingerprint differs from the previous round's. The
     interval for the change of the ranking metric is simultaneously valid for all rounds.
@@ -204,7 +204,7 @@ def _history_row(look: Look, judge: JudgeLook, *, marked: bool) -> Sequence[str]
 
 
 def _tested(look: Look, judge: JudgeLook) -> tuple[str, ...]:
-    """Return the result of a judge in a round. See TEST_HEADS."""
+    """Return the table cells for a judge in a round. See TEST_HEADS."""
     flips = [f.look for f in judge.figures if f.name == FLIPS]
     standing = look.decision.standing(judge.judge) if look.decision else None
     change = judge.sequence

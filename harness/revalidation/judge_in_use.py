@@ -1,4 +1,4 @@
-"""Test of the judge in use against constant answers and a human rater.
+"""Test the judge in use against constant answers and a human rater.
 
 It was selected because it beat the constant answers and wasn't worse than a human rater by more
 than a margin.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def in_use(
     judge: str, streams: Sequence[Stream], scorer: Scorer, task: Task, before: InUse | None
 ) -> InUse:
-    """Test the judge in use after a round, on single replies, by a mean over items.
+    """Test the judge in use after a round, by the mean over items of single replies' scores.
 
     Parameters
     ----------
@@ -71,14 +71,14 @@ def in_use(
 
 
 def _sum(log_e: float | None, before: float | None) -> float | None:
-    """Add the evidence of earlier rounds, which never decreases."""
+    """Add a round's evidence to that of earlier rounds. The sum never decreases."""
     if log_e is None or before is None:
         return before if log_e is None else log_e
     return float(np.logaddexp(log_e, before))
 
 
 def _constants(task: Task, elicitation: Elicitation) -> list[Category]:
-    """Return the possible constant answers of a judge, the smallest sets first; none for pairs."""
+    """Return constant answers to compare with, smallest sets first. Empty for pairs."""
     space = task.space
     by_elicitation: Mapping[str, Sequence[str | tuple[str, ...]]] = {
         "forced_choice": space.options,

@@ -1,4 +1,4 @@
-"""Options of a round with a run's judges."""
+"""Options for a round of re-validation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Every(Options):
-    """Time between a schedule's rounds."""
+    """Option for the time between scheduled rounds."""
 
     every: Period | None = option(
         None, "Time between rounds. Default: as for the last scheduled round."
@@ -37,7 +37,7 @@ class Every(Options):
 
 
 class WatchedJudges(Judges):
-    """Judges to watch, including members of ensembles; all by default."""
+    """Option for the judges to watch, by default all. An ensemble includes its members."""
 
     judges: Names = option(
         None,
@@ -47,7 +47,7 @@ class WatchedJudges(Judges):
 
 
 class ValidatedFile(JudgesFile):
-    """File with the judges as validated."""
+    """Option for the file with the judges as they were validated."""
 
     judges_file: Path | None = option(
         None,
@@ -56,7 +56,7 @@ class ValidatedFile(JudgesFile):
 
 
 class LookSamples(Samples):
-    """Replies per judge and item in a round."""
+    """Option for the number of replies per judge and item in a round."""
 
     samples: int | None = option(
         None, "Replies per judge and item in a round. Default: 1.", ge=1, le=MAX_SAMPLES
@@ -64,7 +64,7 @@ class LookSamples(Samples):
 
 
 class Anchor(Seed):
-    """Number of items in a round."""
+    """Option for the number of items in a round."""
 
     anchor: int | None = option(
         None, "Run judges on only N items, drawn once by the raters' agreement.", ge=1
@@ -72,7 +72,7 @@ class Anchor(Seed):
 
 
 class FailOn(Options):
-    """Conditions under which a round fails."""
+    """Option for the conditions under which a round fails."""
 
     fail_on: str = option(
         FAIL_ON,
@@ -86,7 +86,7 @@ class FailOn(Options):
 
 
 class Notify(Options):
-    """Address for alerts about failed rounds."""
+    """Option for the address to notify about failed rounds."""
 
     notify: str | None = option(
         None,
@@ -98,11 +98,11 @@ class Notify(Options):
 
 
 class WatchedRun(Notify, MovedTask, WatchedJudges):
-    """Judges of a run, and the location of its task."""
+    """Options for the run: its judges, its task, and notifications."""
 
 
 class AskingAgain(StoreOption, ValidatedFile, Server, Limit, WatchedRun):
-    """Where judges are re-run, with a cost limit and a store for replies."""
+    """Options for re-running judges: the server, the cost limit and the reply store."""
 
 
 class Rebasing(AskingAgain, DryRun):
@@ -118,7 +118,7 @@ class Excluding(WatchedRun, DryRun):
 
 
 class Looking(FailOn, Anchor, LookSamples, AskingAgain, DryRun):
-    """Judges and items of a round, and the comparison."""
+    """Options for a round: its judges, its items, and the comparison."""
 
     baseline_replies: int | None = option(
         None,
@@ -135,12 +135,12 @@ class Looking(FailOn, Anchor, LookSamples, AskingAgain, DryRun):
 
     @property
     def replies_per_item(self) -> int:
-        """Replies per item in a round."""
+        """Number of replies per item in a round."""
         return self.samples or 1
 
 
 class LookOptions(Looking, Rebasing, Excluding):
-    """Options of a round, or the round to accept or exclude.
+    """Options for a round, and for the round to accept or exclude.
 
     Raises
     ------
@@ -181,7 +181,7 @@ class LookOptions(Looking, Rebasing, Excluding):
         return self
 
     def look_command(self, run: RunFolder, *, with_limit: bool) -> str:
-        """Return the command to continue after a stop, without the address for alerts."""
+        """Return the command to continue after a stop. It omits the notification address."""
         hidden = {"notify": None, "accept": None} | ({} if with_limit else {"max_cost": None})
         rebase = [] if self.accept is None else ["rebase", str(self.accept)]
         words = self.model_copy(update=hidden).words()

@@ -1,4 +1,4 @@
-"""Metrics, beta and recommendation from a round's replies, compared with the baseline's."""
+"""Compute metrics, beta and recommendation from a round's replies and from the baseline's."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MAX_PARTS = 2  # parts of the baseline's replies, each compared with a round's
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """The anchor, in the baseline's order, with the settings for evaluating replies to it.
+    """Anchor items in the baseline's order, with the settings for evaluating replies to them.
 
     ``controls`` are the judges that are never recommended, and ``watched`` are the numbers that
     conditions need in addition to all metrics.
@@ -64,7 +64,7 @@ class Yardstick:
         parts: Mapping[str, tuple[Sequence[StreamReplies], slice]],
         **settings: Any,  # noqa: ANN401 -- checked by Settings
     ) -> Source:
-        """Create the source for a validation in which parts of the replies act as judges."""
+        """Return a source in which parts of the replies are separate judges."""
         ids = [item.id for item in self.items]
         verdicts = {
             name: list(
@@ -97,7 +97,7 @@ class Yardstick:
 def decision_on(
     yardstick: Yardstick, streams: Sequence[StreamReplies], n_replies: int
 ) -> DecisionFacts | None:
-    """Return the recommendation from the replies of an occasion, or None without replies."""
+    """Return the recommendation from one occasion's replies, or None without replies."""
     parts = {judge: (rows, slice(None)) for judge, rows in _replied(streams).items()}
     if not parts:
         return None
@@ -115,7 +115,7 @@ def decision_on(
 
 
 def _replied(streams: Sequence[StreamReplies]) -> dict[str, list[StreamReplies]]:
-    """Return the streams of each judge that replied."""
+    """Return the streams of each judge with at least one reply."""
     return {
         judge: rows for judge, rows in by_judge(streams).items() if any(r.n_replies for r in rows)
     }
@@ -124,7 +124,7 @@ def _replied(streams: Sequence[StreamReplies]) -> dict[str, list[StreamReplies]]
 def compare_metrics(
     yardstick: Yardstick, baseline: Sequence[StreamReplies], look: Sequence[StreamReplies]
 ) -> tuple[dict[str, tuple[Figure, ...]], Scorer | None]:
-    """Compare each judge's metrics with its baseline, at the same number of replies.
+    """Compare each judge's metrics with the baseline's, at the same number of replies.
 
     The baseline's replies are split into parts with as many replies as the round has, and its value
     is the mean over the first `MAX_PARTS` of them. All parts are evaluated on the items that all of
@@ -147,7 +147,7 @@ def compare_metrics(
 
 
 def _figures(p: Prepared, names: Sequence[str]) -> Iterator[Figure]:
-    """Yield all metrics, with the round's part first among the names."""
+    """Yield a figure for every metric and beta. The round is the first of the names."""
     e = p.evaluation
     for metric in e.metrics:
         ends = None
@@ -164,7 +164,7 @@ def _figures(p: Prepared, names: Sequence[str]) -> Iterator[Figure]:
 def _watched_figures(
     p: Prepared, names: Sequence[str], watched: Sequence[ComparedQuantity]
 ) -> Iterator[Figure]:
-    """Yield numbers by slice, ends of intervals and numbers without their sign."""
+    """Yield figures for watched quantities: slices, ends of intervals and absolute values."""
     by_slice = any(SliceName.read(quantity.name) for quantity in watched)
     fields = fields_as_in_task(p.task, p.source.items) if by_slice else ()
     slices = item_slices.section(p, fields) if fields else None
@@ -182,7 +182,7 @@ def _estimate(p: Prepared, slices: Slices | None, judge: str, name: str) -> Esti
 def _change_ends(
     estimates: Sequence[Estimate], drawn: FloatArray, e: Evaluation, width: float
 ) -> tuple[float, float] | None:
-    """Return the score interval for the first of P values minus the mean of the rest."""
+    """Return the score interval for the first of P values minus the mean of the others."""
     values = np.array([estimate.value for estimate in estimates], dtype=np.float64)
     change = Sampled(
         value=float(values[0] - values[1:].mean()),
@@ -215,7 +215,7 @@ def _figure(
 
 
 class BesideOneHuman(NamedTuple):
-    """Mean scores on each item against the remaining ratings, with one left out.
+    """Mean scores per item when one rating is left out and the others are the reference.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ class BesideOneHuman(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """Scores of single replies by the ranking metric, if it is a mean over items.
+    """Scorer of single replies by the ranking metric, if the metric is a mean over items.
 
     Attributes
     ----------
@@ -265,7 +265,7 @@ class Scorer:
 
     @classmethod
     def on(cls, yardstick: Yardstick, streams: Sequence[StreamReplies]) -> Scorer | None:
-        """Return the scorer for replies to a yardstick's items, from any judge's replies."""
+        """Return the scorer for replies to a yardstick's items. Any judge's replies can be used."""
         judge, rows = next(iter(_replied(streams).items()))
         source = yardstick.source({judge: (rows, slice(None))}, replies=None)
         return cls.of(
@@ -273,7 +273,7 @@ class Scorer:
         )
 
     def scores(self, categories: Sequence[Category], elicitation: Elicitation) -> FloatArray | None:
-        """Return (n, C) scores of a reply in each category on each item, or None if all are nan.
+        """Return an (n, C) array with a reply's score per item and category. None if all are nan.
 
         Scores are from 0 to 1, higher is better; nan if the item isn't rated or the category isn't
         an answer.
@@ -288,7 +288,7 @@ class Scorer:
     def _answers(
         self, categories: Sequence[Category], elicitation: Elicitation
     ) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the index of each category that is an answer of the metric's kind, with its shares.
+        """Yield the index and (W,) shares of each category that is an answer of the metric's kind.
 
         Shares have shape (W,), with one for the answer and zero for the others.
         """
@@ -314,7 +314,7 @@ class Scorer:
     def beside_one_human(
         self, categories: Sequence[Category], elicitation: Elicitation
     ) -> BesideOneHuman | None:
-        """Return the scores of each category and of a human rater against the same other ratings.
+        """Score each category and one human rater against the same other ratings.
 
         None if ratings can't be left out, because the raters' response sets are assumed or the
         metric compares choices with sets.
@@ -331,7 +331,7 @@ class Scorer:
         return BesideOneHuman(judge, human)
 
     def sequence(self, scores: ItemScores, *, alpha: float) -> Figure:
-        """Return the change in the last round, with alpha for all rounds together."""
+        """Return the change in the last round. Its interval uses alpha for all rounds together."""
         metric = self.scoring.metric
         name, change = metric.name, score_change(scores, len(scores.sums) - 1, alpha=alpha)
         if change.value is None or change.interval is None:
@@ -343,7 +343,7 @@ class Scorer:
 
 
 def item_scores(counts: ReplyCounts, scores: FloatArray) -> ItemScores:
-    """Sum the scores of each item's and round's replies. See `Scorer.scores`."""
+    """Sum the scores of the replies for each item and round. See `Scorer.scores`."""
     scored = np.isfinite(scores)
     sums = np.einsum("tic,ic->ti", counts.counts, np.where(scored, scores, 0.0))
     return ItemScores(sums, np.einsum("tic,ic->ti", counts.counts, scored.astype(np.int64)))

@@ -1,4 +1,4 @@
-"""The occasion for a round's requests: one that began in the last hours, or a new one.
+"""Find the occasion for a round's requests: a recent unfinished one, or a new one.
 
 An occasion represents one moment of a judge. Its replies are received within `MAX_SPAN`, which is
 shorter than the time until a daily round is due again, and its date is that of its newest reply. An
@@ -48,7 +48,7 @@ AGAIN = "This round sends all of its requests again."
 
 @dataclass(frozen=True, slots=True)
 class NextOccasion:
-    """The occasion of the next round.
+    """Occasion for the next round's requests.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class NextOccasion:
 
 
 def next_occasion(run: RunFolder, first: int) -> NextOccasion:
-    """Return the next occasion of a run.
+    """Return a run's next occasion.
 
     Parameters
     ----------
@@ -97,17 +97,17 @@ def next_occasion(run: RunFolder, first: int) -> NextOccasion:
 
 
 def occasion_path(run: RunFolder, occasion: int) -> Path:
-    """Return the folder of an occasion."""
+    """Return an occasion's folder."""
     return run.path / FOLDER / f"{occasion:04d}"
 
 
 def is_within_span(at: str) -> bool:
-    """Return whether a time is at most `MAX_SPAN` ago, and not ahead of this machine's clock."""
+    """Return whether a time is within the last `MAX_SPAN`, by this machine's clock."""
     return -MAX_AHEAD <= datetime.now(UTC) - datetime.fromisoformat(at) <= MAX_SPAN
 
 
 class _Begun(NamedTuple):
-    """Contents of an earlier round's folder. ``why`` says why it can't be used, if so."""
+    """State of an earlier round's folder. ``why`` says why it cannot be used, or is None."""
 
     why: Unusable | None = None
     date: str = ""
@@ -116,7 +116,7 @@ class _Begun(NamedTuple):
 
 
 def _begun(path: Path) -> _Begun:
-    """Return the contents of an occasion's folder, or nothing if none was begun there."""
+    """Return the state of an occasion's folder. It is empty if the folder was never used."""
     try:
         folder = RunFolder.open(path)
         created = folder.manifest.created
@@ -136,21 +136,21 @@ def _begun(path: Path) -> _Begun:
 
 
 def _waits_for_batches(folder: RunFolder) -> bool:
-    """Return whether batches were submitted whose replies weren't collected."""
+    """Return whether some submitted batches' replies were not collected."""
     with suppress(OSError):
         return read_file(folder.batches).strip() not in {b"", b"[]"}
     return False
 
 
 def _sentences(unusable: Sequence[tuple[Unusable, str, str]]) -> Iterator[str]:
-    """Yield a sentence for each folder of an unfinished round."""
+    """Yield a sentence for each unfinished round's folder that cannot be used."""
     for why, folder, date in unusable:
         if why != "finished":
             yield f"{WHY[why].format(folder=folder, date=date)} {AGAIN}"
 
 
 def _lost(unusable: Sequence[tuple[Unusable, str, str]]) -> str:
-    """Return a sentence about the folders of finished rounds, or "" if there are none."""
+    """Return a sentence about finished rounds' folders, or "" if there are none."""
     lost = [(folder, date) for why, folder, date in unusable if why == "finished"]
     if not lost:
         return ""

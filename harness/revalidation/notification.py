@@ -1,4 +1,4 @@
-"""Posts the result of a re-validation to an address, such as a chat's incoming webhook."""
+"""Post the outcome of a re-validation to an address, such as a chat's incoming webhook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ACCEPTED = range(200, 300)  # HTTP status; a redirect is not followed
 
 
 def check_notify_url(url: str | None) -> None:
-    """Reject anything but an address, without repeating it, because it may contain a secret.
+    """Reject an invalid address. The error omits the address because it can contain a secret.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def check_notify_url(url: str | None) -> None:
 
 
 def notify(url: str | None, sentence: str, ending: Mapping[str, object], run: str) -> str:
-    """Post the result of a re-validation. A failed post only causes a line of output.
+    """Post the outcome of a re-validation. If the post fails, only report it.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ async def _post(url: str, content: Mapping[str, object]) -> str:
 
 
 def _pipeline() -> str:
-    """Return the address of this GitHub or GitLab job, or empty outside of them."""
+    """Return the address of the current GitHub or GitLab job, or "" outside of a job."""
     variables = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
     server, repository, number = (os.environ.get(name, "") for name in variables)
     if server and repository and number:

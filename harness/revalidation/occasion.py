@@ -1,4 +1,4 @@
-"""One occasion on which judges are re-run, in ``looks/NNNN/`` of the run folder.
+"""One occasion of re-running judges, stored in ``looks/NNNN/`` of the run folder.
 
 An occasion is a run folder without a copy of the task. Anything its log doesn't answer is
 requested, so a killed round continues where it ended. The occasion's number is part of each
@@ -47,7 +47,7 @@ STOPPED = frozenset({ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.COST_LI
 
 @dataclass(frozen=True, slots=True)
 class OccasionAnswers:
-    """Result of an occasion.
+    """Verdicts and outcome of an occasion.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ def ask_occasion(
     stop: StopRequests | None = None,
     is_late: bool = False,
 ) -> OccasionAnswers:
-    """Request the replies that an occasion still lacks, without using the cache.
+    """Request an occasion's missing replies, without using the response cache.
 
     If it ``is_late``, only submitted batches are collected, because new requests would mix two
     moments of a judge. Its separate cache contains only this occasion's replies. In a shared store,
@@ -120,7 +120,10 @@ def answers_of_occasion(run: RunFolder, occasion: int) -> OccasionAnswers:
 
 
 def replies_of_occasions(run: RunFolder, occasions: Iterable[int]) -> list[Verdict]:
-    """Return the replies of occasions, 0 for the run itself, or none if a log isn't kept."""
+    """Return the replies of some occasions. Empty if any of their logs is not kept.
+
+    Occasion 0 is the run itself.
+    """
     paths = [occasion_path(run, occasion) if occasion else run.path for occasion in occasions]
     logs = [path / run.verdicts.name for path in paths]
     if not all(log.is_file() for log in logs):
@@ -129,7 +132,7 @@ def replies_of_occasions(run: RunFolder, occasions: Iterable[int]) -> list[Verdi
 
 
 def close_occasion(run: RunFolder, occasion: int) -> None:
-    """Mark an occasion as recorded and remove its cache and, in an export, its texts.
+    """Mark an occasion as recorded and remove its cache. In an export, also remove its texts.
 
     No later round continues it, even if the history is lost.
     """
@@ -140,7 +143,7 @@ def close_occasion(run: RunFolder, occasion: int) -> None:
 
 
 def providers_of(verdicts: Sequence[Verdict]) -> dict[str, ProviderReport]:
-    """Return each judge's provider report about its replies."""
+    """Return for each judge what the provider reported about its replies."""
     by_judge: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         by_judge.setdefault(verdict.judge, []).append(verdict)
@@ -161,12 +164,12 @@ def _provider(verdicts: Sequence[Verdict]) -> ProviderReport:
 
 
 def now() -> str:
-    """Return the time in the history's format."""
+    """Return a time in the history's format."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def date_of(verdicts: Sequence[Verdict], began: str = "") -> str:
-    """Return an occasion's date: that of its newest reply, else of when it ``began``, else now."""
+    """Return an occasion's date: of its newest reply, else when it ``began``, else now."""
     return reply_dates([verdicts]).newest or began or now()
 
 
@@ -208,7 +211,7 @@ def occasion_verdicts(
     *,
     look: int,
 ) -> list[Verdict]:
-    """Return all judges' verdicts on the replies of an occasion.
+    """Return all judges' verdicts from an occasion's replies.
 
     Values that depend on all replies are the run's: see `Baseline`.
     """
@@ -218,7 +221,7 @@ def occasion_verdicts(
 
 
 def with_ensembles(specs: Iterable[JudgeSpec], reasons: Mapping[str, str]) -> dict[str, str]:
-    """Add ensembles that lack a member's verdicts, with the reason for that member."""
+    """Add the ensembles of which a member has no verdicts, with the member's reason."""
     return dict(reasons) | {
         spec.name: f"its member {member}: {reasons[member]}"
         for spec in specs

@@ -1,4 +1,4 @@
-"""Contents of a history: baselines, rounds, and the figures of each judge."""
+"""Records in a history: baselines, rounds, and each judge's figures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FLIPS, ANSWERED, BETA = "flips", "answered", "beta"
 
 
 class FigureUnit(NamedTuple):
-    """A figure's names in sentences and charts, and its format in tables."""
+    """A figure's unit as text in sentences and charts, and its number format in tables."""
 
     text: str
     form: str
@@ -60,7 +60,7 @@ REPORTED = ("cost", "tokens", "latency")
 
 
 class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A number for a judge in a round, with its baseline value.
+    """A number about a judge in a round, with the baseline's value.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ProviderReport(Struct, frozen=True, kw_only=True):
-    """What a judge's provider reported about the replies of one occasion.
+    """What a judge's provider reported about the replies on one occasion.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class ProviderReport(Struct, frozen=True, kw_only=True):
 
 
 class ComparedJudge(Struct, frozen=True, kw_only=True):
-    """A judge among those on one occasion, as in `harness.analysis.evidence_rows.JudgeEvidence`.
+    """Judge's value, completeness and rank on one occasion. See `JudgeEvidence` in the analysis.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class ComparedJudge(Struct, frozen=True, kw_only=True):
 
 
 class DecisionFacts(Struct, frozen=True, kw_only=True):
-    """The recommendation from the replies of one occasion.
+    """Recommendation from the replies of one occasion.
 
     Attributes
     ----------
@@ -156,12 +156,12 @@ class DecisionFacts(Struct, frozen=True, kw_only=True):
     judges: tuple[ComparedJudge, ...] = ()
 
     def standing(self, judge: str) -> ComparedJudge | None:
-        """Return a judge's value and completeness, or None if it was not run."""
+        """Return a judge's row, or None if the judge was not run."""
         return next((row for row in self.judges if row.judge == judge), None)
 
 
 class ChangedItem(Struct, frozen=True, kw_only=True):
-    """An item whose usual answer changed.
+    """An item for which the judge's usual answer changed.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class ChangedItem(Struct, frozen=True, kw_only=True):
 
 
 class JudgeLook(Struct, frozen=True, kw_only=True):
-    """One judge in a round.
+    """Results for one judge in a round.
 
     Attributes
     ----------
@@ -228,18 +228,18 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
     sequence: Figure | None = None
 
     def figure(self, name: str, elicitation: Elicitation | Literal[""] = "") -> Figure | None:
-        """Return a figure by its name, or None if there is none."""
+        """Return a figure by name, or None if there is none."""
         wanted = name, elicitation
         return next((f for f in self.figures if (f.name, f.elicitation) == wanted), None)
 
     @property
     def may_bring_more(self) -> bool:
-        """Whether new requests could return planned replies that are missing."""
+        """Whether a new request could still return a missing planned reply."""
         return not self.outcomes or any(c.failed or c.not_asked for c in self.outcomes)
 
     @property
     def answers_nothing(self) -> bool:
-        """Whether the judge replied, but none of its replies are answers."""
+        """Whether the judge replied, but without any answer."""
         answered = [f for f in self.figures if f.name == ANSWERED and f.n]
         return bool(answered) and not any(f.look for f in answered)
 
@@ -269,7 +269,7 @@ class InUse(Struct, frozen=True, kw_only=True):
 
     @property
     def p_values(self) -> tuple[float, float]:
-        """Anytime-valid p-values of not being worse than a constant answer, or than a rater.
+        """Anytime-valid p-values for being worse than a constant answer, and than a human rater.
 
         Each uses half of alpha.
         """
@@ -279,12 +279,12 @@ class InUse(Struct, frozen=True, kw_only=True):
 
     @property
     def fails(self) -> bool:
-        """Whether there is evidence that the judge is worse than one of its rivals."""
+        """Whether there is evidence that the judge is worse than a constant answer or a rater."""
         return min(self.p_values) <= ALPHA
 
 
 class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baseline"):
-    """The basis that rounds are compared with.
+    """Replies of the judges that later rounds are compared with.
 
     Attributes
     ----------
@@ -353,17 +353,17 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """The judges, in the order of the run."""
+        """Names of the judges, in the run's order."""
         return tuple(dict.fromkeys(stream.judge for stream in self.streams))
 
     @property
     def n_replies(self) -> int:
-        """Replies per item, or the maximum if some are missing."""
+        """Number of replies per item, or the largest number if some replies are missing."""
         return replies_per_item(self.streams)
 
 
 class StreamEvidence(Struct, frozen=True, kw_only=True):
-    """Evidence of all rounds since the baseline about one judge and elicitation.
+    """Evidence on one judge and elicitation from all rounds since the baseline.
 
     The next round continues from it.
     """
@@ -374,7 +374,7 @@ class StreamEvidence(Struct, frozen=True, kw_only=True):
 
 
 class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
-    """One round with the judges, and its results.
+    """A round: the judges' replies and the results.
 
     Attributes
     ----------
@@ -435,23 +435,23 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     streams: tuple[StreamReplies, ...] = ()
 
     def stream(self, judge: str, elicitation: Elicitation) -> StreamReplies | None:
-        """Return a judge's replies in an elicitation, or None if it was not run."""
+        """Return a judge's replies in an elicitation, or None if the judge was not run."""
         wanted = judge, elicitation
         return next((s for s in self.streams if (s.judge, s.elicitation) == wanted), None)
 
     def judge(self, name: str) -> JudgeLook | None:
-        """Return the result of a judge."""
+        """Return the results for a judge."""
         return next((result for result in self.judges if result.judge == name), None)
 
     @property
     def times(self) -> Iterator[str]:
-        """Times that a valid line must contain."""
+        """Times that a valid record must contain."""
         yield self.at
         yield from (judge.since_at for judge in self.judges if judge.since is not None)
 
 
 def reported(judge: JudgeLook, baseline: Baseline | None) -> Iterator[Figure]:
-    """Yield a provider's reports about a round's replies, with the baseline's values."""
+    """Yield the provider's reports on a round's replies as figures, with the baseline's values."""
     before = baseline.providers.get(judge.judge) if baseline else None
     for name in REPORTED:
         yield Figure(
@@ -460,7 +460,7 @@ def reported(judge: JudgeLook, baseline: Baseline | None) -> Iterator[Figure]:
 
 
 def model_changes(looks: Iterator[Look] | list[Look], judge: str) -> frozenset[int]:
-    """Return the rounds with a different model version or fingerprint than the previous round."""
+    """Return the rounds whose model version or fingerprint differs from the previous round's."""
     changes, before = set(), None
     for look in looks:
         result = look.judge(judge)

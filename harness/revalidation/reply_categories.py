@@ -1,4 +1,4 @@
-"""Replies of judges as categories: the verdict, or the outcome if there is none."""
+"""Classify judges' replies into categories: the verdict, or the outcome without a verdict."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Category(Struct, frozen=True, omit_defaults=True):
-    """A possible reply of a judge: a verdict, or an outcome without a value."""
+    """Category of replies: a verdict's value, or an outcome without a value."""
 
     outcome: Outcome
     value: Value = None
@@ -73,7 +73,7 @@ class StreamReplies(Struct, frozen=True):
         return sum(map(len, self.replies))
 
     def at(self, places: Sequence[int]) -> StreamReplies:
-        """Return the replies to some items, by index."""
+        """Return the replies to the items with the given indices."""
         return replace(
             self,
             replies=tuple(self.replies[i] for i in places),
@@ -83,14 +83,14 @@ class StreamReplies(Struct, frozen=True):
         )
 
     def of_item(self, item: int) -> list[ScoredReply]:
-        """Return the replies to one item, with their probabilities."""
+        """Return the replies to one item as categories with their probabilities."""
         own = self.replies[item]
         masses = self.probabilities[item] if self.probabilities else ({},) * len(own)
         return [(self.categories[k], p) for k, p in zip(own, masses, strict=True)]
 
 
 def category_of(verdict: Verdict) -> Category:
-    """Return a verdict as a category."""
+    """Return the category of a verdict."""
     return Category(verdict.outcome, verdict.value if verdict.outcome == "answered" else None)
 
 
@@ -117,7 +117,7 @@ def stream_of(
 
 
 def joined(occasions: Sequence[StreamReplies]) -> StreamReplies:
-    """Combine the replies of several occasions to the same items.
+    """Combine replies to the same items from several occasions.
 
     The categories keep their order; those that first occur on a later occasion follow.
     """
@@ -132,7 +132,7 @@ def joined(occasions: Sequence[StreamReplies]) -> StreamReplies:
 def verdicts_of(
     stream: StreamReplies, items: Sequence[str], *, judge: str = "", samples: slice = slice(None)
 ) -> Iterator[Verdict]:
-    """Yield replies as verdicts, without texts.
+    """Yield the replies of a stream as verdicts, without texts.
 
     Parameters
     ----------
@@ -171,19 +171,19 @@ def replies_per_item(streams: Iterable[StreamReplies], samples: slice = slice(No
 
 
 def outcome_shares(stream: StreamReplies) -> dict[str, float]:
-    """Return the share of replies by outcome, or empty without replies."""
+    """Return the share of replies with each outcome. Empty without replies."""
     totals = Counter(stream.categories[k].outcome for item in stream.replies for k in item)
     n = stream.n_replies
     return {outcome: totals[outcome] / n for outcome in OUTCOMES if n and outcome != "failed"}
 
 
 def categories_of(streams: Sequence[StreamReplies]) -> tuple[Category, ...]:
-    """Return the categories of a baseline, then those that first occur in each later round."""
+    """Return all categories: the baseline's, then new ones from each later round."""
     return tuple(dict.fromkeys(c for stream in streams for c in stream.categories))
 
 
 def counts_of(streams: Sequence[StreamReplies]) -> ReplyCounts:
-    """Count the replies of a baseline and its rounds, for the tests.
+    """Count the replies of a baseline and its rounds, as input for the tests.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def counts_of(streams: Sequence[StreamReplies]) -> ReplyCounts:
 
 
 def no_replies(stream: StreamReplies) -> StreamReplies:
-    """Return the same stream without replies."""
+    """Return a copy of a stream without its replies."""
     return StreamReplies(stream.judge, stream.elicitation, (), ((),) * len(stream.replies))
 
 
@@ -226,7 +226,7 @@ def _encoded(
 
 
 def _order_in(task: Task) -> Callable[[Category], tuple[int, int, int]]:
-    """Return a sort key for categories: by outcome, then by the task's order of values."""
+    """Return a function that sorts categories by outcome, then by the task's order of values."""
     space = task.space
 
     def order(category: Category) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""Re-validation of a run: set its baseline, re-run its judges, compare, and report the result."""
+"""Re-validate a run: set its baseline, re-run its judges, compare, and report."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def revalidate(
     *,
     stop: StopRequests | None = None,
 ) -> LookEnding:
-    """Re-run a finished run's judges and compare, or accept or exclude a round.
+    """Re-run a finished run's judges and compare them with the baseline.
 
-    If an address is set, results with an exit code other than 0 are posted to it, and so are
-    errors.
+    The options can instead accept or exclude a round. If an address is set, results with an exit
+    code other than 0 are posted to it, and so are errors.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def revalidate(
 
 
 def _post(options: LookOptions, ending: LookEnding, watching: Watching) -> None:
-    """Post a result if an address is set. Report a failed post."""
+    """Post an outcome to the notification address, if there is one. Report a failed post."""
     problem = notify(options.notify, ending.sentence, ending.facts(), str(ending.run))
     if problem:
         with watching({}) as observer:
@@ -124,7 +124,7 @@ def _done(
     watching: Watching,
     stop: StopRequests | None,
 ) -> LookEnding:
-    """Execute the options' request."""
+    """Do what the options request: a round, or accepting or excluding one."""
     if options.if_due and (ending := _not_due(run, options, conditions, options.if_due)):
         return ending
     with Sitting.at(run, options, stop) as sitting:
@@ -139,7 +139,7 @@ def _done(
 def _not_due(
     run: RunFolder, options: LookOptions, conditions: tuple[Condition, ...], every: Period
 ) -> LookEnding | None:
-    """Repeat the last round's result if the next one isn't due: an alarm stays open."""
+    """Return the last round's outcome if no round is due, so that an alarm stays open."""
     judges = [spec.name for spec in watched_judges(run, options.judges or ())]
     history = read_history(run.path / FILE)
     last, baseline = history.last_look_at(judges), history.baseline
@@ -152,7 +152,7 @@ def _not_due(
 
 
 def _look(sitting: Sitting, watching: Watching, conditions: tuple[Condition, ...]) -> LookEnding:
-    """Set the baseline, do a round and record it."""
+    """Set the baseline if needed, then do a round and record it."""
     history, warnings = sitting.history, tuple(_warnings(sitting))
     with watching(next_plan(sitting).n_planned) as observer:
         for line in warnings:
@@ -167,7 +167,7 @@ def _look(sitting: Sitting, watching: Watching, conditions: tuple[Condition, ...
 
 
 def _warnings(sitting: Sitting) -> Iterator[str]:
-    """Yield problems with the history and the replies of earlier rounds."""
+    """Yield problems with the history and with earlier rounds' replies."""
     history = sitting.history
     if history.n_damaged > history.n_damaged_last:
         yield f"Damaged lines of {sitting.run.path / FILE} that are left out: {history.n_damaged}."
@@ -181,7 +181,7 @@ def _warnings(sitting: Sitting) -> Iterator[str]:
 
 
 def _lost(sitting: Sitting) -> str:
-    """Return a sentence on rounds (perhaps alarms) that the history lost, or "" if none."""
+    """Return a sentence on rounds that the history lost, or "" if none. They can include alarms."""
     if sitting.occasion.lost:
         return sitting.occasion.lost
     if not (n := sitting.history.n_damaged_last):
@@ -194,7 +194,7 @@ def _lost(sitting: Sitting) -> str:
 
 
 def _stopped(sitting: Sitting, code: ExitCode, observer: Observer) -> LookEnding:
-    """Return how to continue after a stop."""
+    """Return the outcome after a stop, and print how to continue."""
     options = sitting.options
     command = options.look_command(sitting.run, with_limit=code != ExitCode.COST_LIMIT)
     observer.say(how_to_resume(command, code, options.max_cost, sitting.assumed_usd))
@@ -203,7 +203,7 @@ def _stopped(sitting: Sitting, code: ExitCode, observer: Observer) -> LookEnding
 
 
 def _ask_today(sitting: Sitting, observer: Observer) -> ExitCode | None:
-    """Do a round. If this only completed an earlier day's replies, do another round.
+    """Do a round. If it only completed an earlier day's replies, do a second round.
 
     Return why requests were stopped.
     """
@@ -220,7 +220,7 @@ def _ask_today(sitting: Sitting, observer: Observer) -> ExitCode | None:
 
 
 def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
-    """Do a round, assess and record it. Return why requests were stopped."""
+    """Do a round, assess it and record it. Return why requests were stopped, if so."""
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
     content = sitting.comparable(baseline)
     left_out = sitting.judges_left_out(baseline, content)
@@ -246,7 +246,7 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
 def _replies_of(
     sitting: Sitting, answers: OccasionAnswers, content: Comparable, left_out: LeftOutJudges
 ) -> Look:
-    """Return an unassessed round, with the reason for judges without replies."""
+    """Return a round without results, including the reason for each judge without replies."""
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
     streams = sitting.asked_streams(baseline, answers)
     replied = {stream.judge for stream in streams if stream.n_replies}
@@ -292,13 +292,13 @@ def _replies_of(
 
 
 def with_counts(row: JudgeLook, judge: Completeness, why: str) -> JudgeLook:
-    """Add a judge's reply counts to its row, and the shortfall if they don't suffice."""
+    """Add a judge's reply counts to its row, and the shortfall if there are too few replies."""
     reason = "" if judge.is_complete else ". ".join(filter(None, (str(judge), why)))
     return structs.replace(row, outcomes=judge.counts, shortfall=judge.shortfall, reason=reason)
 
 
 def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
-    """Start a new baseline with the replies of a round and all later ones.
+    """Start a new baseline from the replies of a round and all later ones.
 
     Replies up to the round that raised an alarm are left out, and the baseline is then completed to
     the old one's number of replies per item. Judges that the last round did not watch keep their
@@ -340,7 +340,7 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
 
 
 def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:
-    """Drop the replies of a round, and assess it and all later rounds without them."""
+    """Drop a round's replies. Assess this round and all later ones again without them."""
     sitting.check_look("exclude", number)
     baseline = sitting.baseline
     looks = sitting.history.looks_since_baseline
@@ -362,7 +362,7 @@ def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:
 
 
 def next_plan(sitting: Sitting) -> Plan:
-    """Plan the next round, and replies that the baseline still needs, without sending requests."""
+    """Plan the next round and the baseline's missing replies, without sending requests."""
     n_samples = sitting.options.replies_per_item + n_missing(sitting)
     if (baseline := sitting.history.baseline) is None:
         return sitting.plan(sitting.asked_judges, n_samples)
@@ -393,7 +393,7 @@ def export_baseline(
     item_text: bool = False,
     keep_replies: bool = False,
 ) -> None:
-    """Write manifest, prompts, history, and the anchor's items and ratings to a new folder.
+    """Write a run's manifest, prompts, history, and anchor with its ratings to a new folder.
 
     If the run has no baseline, it is first created from ``options``. Without the items' texts, a
     round reads them from the task. With ``keep_replies``, the folder contains the texts of the
@@ -431,7 +431,7 @@ def export_baseline(
 
 
 def history_of(run: RunFolder) -> HistoryReading:
-    """Read the history of a run.
+    """Read a run's history.
 
     Raises
     ------

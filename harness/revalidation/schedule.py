@@ -1,4 +1,4 @@
-"""Workflows, pipelines, crontab lines and timers that re-validate a run on a schedule."""
+"""Write workflows, pipelines, crontab lines and timers that re-validate a run on a schedule."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ REPOSITORY = f"git+https://HOST/OWNER/{DISTRIBUTION}@REVISION"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When and how a run is re-validated.
+    """Settings for re-validating a run on a schedule.
 
     Attributes
     ----------
@@ -98,26 +98,26 @@ class Schedule:
 
     @property
     def slug(self) -> str:
-        """A name of letters, digits and hyphens."""
+        """Name of the schedule, made of letters, digits and hyphens."""
         name = Path(self.run).name
         plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-")
         return plain or sha256(name.encode()).hexdigest()[:12]
 
 
 def keys_of(judges: Iterable[JudgeSpec], key_env: str | None = None) -> tuple[str, ...]:
-    """Return the environment variables that judges need, sorted. ``key_env`` is the server's."""
+    """Return the sorted environment variables that judges need. ``key_env`` is the server's."""
     return tuple(sorted(filter(None, {key_env, *(judge.key_env for judge in judges)})))
 
 
 class Watched(NamedTuple):
-    """Judges that a schedule watches, empty for all, and a sentence about them."""
+    """Judges that a schedule watches (empty for all), and a sentence about them."""
 
     judges: tuple[str, ...]
     sentence: str
 
 
 def watched_by_schedule(run: RunFolder, names: Collection[str] | None) -> Watched:
-    """Select the judges that a schedule watches.
+    """Choose the judges that a schedule watches.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def options_of(
     server: Server = NO_SERVER,
     judges: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the options for a run's task and judges in the place where the schedule runs.
+    """Return the command-line options for a run's task and judges on the scheduler's machine.
 
     Environment variables of this machine, such as ``$HARNESS_JUDGES`` and ``$HARNESS_TASKS``,
     aren't set there.
@@ -199,7 +199,7 @@ def options_of(
 
 
 class StoreOptions(NamedTuple):
-    """Additions to a schedule for a shared store. ``extra`` is the package's extra."""
+    """Options, keys and package extra that a schedule needs for a shared store."""
 
     options: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
@@ -207,7 +207,7 @@ class StoreOptions(NamedTuple):
 
 
 def options_of_store(address: str | None) -> StoreOptions:
-    """Return a schedule's additions for a shared store. Its password is named, not written.
+    """Return a schedule's settings for a shared store. They name its password without revealing it.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def options_of_store(address: str | None) -> StoreOptions:
 
 
 def package_of(target: Target, source: str | None, extra: str = "") -> str:
-    """Return the package that a pipeline installs, or empty for the installed harness.
+    """Return the package that a pipeline installs, or "" to use the installed harness.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def package_of(target: Target, source: str | None, extra: str = "") -> str:
 
 
 def _installed_from() -> str | None:
-    """Return the address that this harness was installed from; None from a folder or an index."""
+    """Return the URL that this harness was installed from. None for a folder or package index."""
     recorded = distribution(DISTRIBUTION).read_text("direct_url.json")  # PEP 610
     origin = json.loads(recorded) if recorded else {}
     if "vcs_info" in origin:
@@ -281,7 +281,7 @@ def _installed_from() -> str | None:
 
 
 def _task_inside(run: RunFolder) -> str | None:
-    """Return a pipeline's name for the task with the item texts, or None if the run has them."""
+    """Return a pipeline's name for the task with item texts. None if the run contains the texts."""
     config = run.manifest.config
     if config.item_text:
         return None
@@ -298,7 +298,7 @@ def _task_inside(run: RunFolder) -> str | None:
 
 
 def _task_here(run: RunFolder) -> str | None:
-    """Return the path of the task on this machine, or None if the run has the item texts."""
+    """Return this machine's path of the task, or None if the run contains the item texts."""
     if run.manifest.config.item_text:
         return None
     folder = find_task(run.manifest.config.task).resolve()
@@ -308,7 +308,7 @@ def _task_here(run: RunFolder) -> str | None:
 def _server_there(
     run: RunFolder, specs: Sequence[JudgeSpec], target: Target, server: Server
 ) -> Server:
-    """Return the location of the run's judges for a scheduled round."""
+    """Return where a scheduled round finds the run's judges."""
     is_pipeline = target in INSIDE_REPOSITORY
     file = server.judges_file or (None if is_pipeline else _file_of_environment())
     registry = bundled_judges() if is_pipeline and not file else load_judges(file)
@@ -335,13 +335,13 @@ def _server_there(
 
 
 def _file_of_environment() -> Path | None:
-    """Return the user's judges file if only this environment determines it."""
+    """Return the user's judges file if only this machine's environment points to it."""
     file, home = user_file(), Path("~/.config").expanduser()
     return file.absolute() if file and not file.is_relative_to(home) else None
 
 
 def files_of(schedule: Schedule, target: Target) -> dict[str, str]:
-    """Return the files of a schedule by name.
+    """Return a schedule's files by name.
 
     Raises `RunError` if a pipeline's run isn't named by a path inside the repository, or a name
     contains a line break or an expression.
@@ -365,13 +365,13 @@ def files_of(schedule: Schedule, target: Target) -> dict[str, str]:
 
 
 def _program() -> str:
-    """Return the path of this harness's command; the one on ``PATH`` may be a different one."""
+    """Return the path of this harness's command. The command on ``PATH`` can be a different one."""
     beside = Path(sys.executable).parent / "harness"
     return str(beside if beside.is_file() else Path(shutil.which("harness") or beside).absolute())
 
 
 def unset_keys(keys: Iterable[str]) -> list[str]:
-    """Return the variables that `KEYS_FILE`, the only file cron and systemd read, doesn't set."""
+    """Return variables that `KEYS_FILE` does not set. Cron and systemd read only this file."""
     try:
         text = Path(KEYS_FILE).expanduser().read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -381,7 +381,7 @@ def unset_keys(keys: Iterable[str]) -> list[str]:
 
 
 def time_until_due(last: Look | None, every: Period) -> timedelta:
-    """Return the time until the next round is due, which is zero or less if it is due now.
+    """Return the time until the next round is due. It is zero or negative if the round is due now.
 
     A round is due if the last one is at least nine tenths of the period old. It is due at once if
     the last one has missing replies, or is dated in the future because a clock was ahead.
@@ -398,7 +398,7 @@ def time_until_due(last: Look | None, every: Period) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How long a run has gone without a scheduled round.
+    """Time that a run has gone without a scheduled round.
 
     Attributes
     ----------
@@ -419,12 +419,12 @@ class Lateness:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether no round has had replies for two periods."""
+        """Whether no round got replies for two periods."""
         return self.age > N_PERIODS * PERIODS[self.every]
 
     @property
     def sentence(self) -> str:
-        """Sentence about the delay."""
+        """Sentence about the missing rounds."""
         days = f"{self.age.days} days ago, on {self.last[:10]}"
         last = f"The last round with replies was {days}"
         if not self.has_looks:
@@ -435,7 +435,7 @@ class Lateness:
 
 
 def lateness(run: RunFolder, looks: Sequence[Look], every: Period | None) -> Lateness:
-    """Return how long it is since a scheduled round of a run had replies.
+    """Return the time since a scheduled round of a run got replies.
 
     Parameters
     ----------
@@ -465,7 +465,7 @@ def lateness(run: RunFolder, looks: Sequence[Look], every: Period | None) -> Lat
 
 
 def is_ahead(look: Look) -> bool:
-    """Return whether a round is dated in the future."""
+    """Return whether a round's date is in the future."""
     return datetime.fromisoformat(look.at) > datetime.now(UTC) + MAX_AHEAD
 
 
@@ -487,7 +487,7 @@ def _check_inside(path: Path, advice: str) -> None:
 
 
 def _systemd_word(word: str) -> str:
-    r"""Quote a word of ``ExecStart``, in which ``%``, ``$`` and ``\`` are special."""
+    r"""Quote a word for ``ExecStart``, in which ``%``, ``$`` and ``\`` are special."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + escaped.replace("%", "%%").replace("$", "$$") + '"'
 

@@ -1,4 +1,4 @@
-"""Sentences about a round: one for each judge, and notes on the comparison."""
+"""Describe a round in sentences: one for each judge, and notes on the comparison."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SAMPLED = (
 
 
 def lead(look: Look, baseline: Baseline) -> list[tuple[str, str]]:
-    """Return a state and a plain sentence for each judge, the most serious first.
+    """Return a verdict and a sentence for each judge, the most serious first.
 
     If no judge is comparable, there is one sentence for each cause. Rounds that the history lost
     have one too.
@@ -63,7 +63,7 @@ def lead(look: Look, baseline: Baseline) -> list[tuple[str, str]]:
 
 
 def judge_sentence(judge: JudgeLook, look: Look, baseline: Baseline) -> str:
-    """Describe in one sentence whether a judge changed, and how."""
+    """Describe in one sentence whether and how a judge changed."""
     match judge.verdict:
         case "not comparable":
             claim = f"not compared, because {judge.reason}"
@@ -96,19 +96,19 @@ def _agreement(judge: JudgeLook) -> str:
 
 
 def day(at: str, now: str) -> str:
-    """Return the day of a UTC time, with the year if it isn't the current one."""
+    """Return the date of a UTC time, with the year unless it is the current one."""
     time = datetime.fromisoformat(at)
     year = f" {time.year}" if at[:4] != now[:4] else ""
     return f"{time.day} {MONTHS[time.month - 1]}{year}"
 
 
 def replies_of(n: int) -> str:
-    """Return a number of replies with its noun."""
+    """Return a number of replies followed by its noun."""
     return "1 reply" if n == 1 else f"{n} replies"
 
 
 def _power(judge: JudgeLook, baseline: Baseline) -> str:
-    """Describe the smallest change that would have been detected."""
+    """Describe the smallest change that the rounds would have detected."""
     power = baseline.power[judge.judge]
     if power.reason == "one_baseline_reply":
         return ""
@@ -125,7 +125,7 @@ def _power(judge: JudgeLook, baseline: Baseline) -> str:
 
 
 def notes(look: Look, baseline: Baseline) -> Iterator[str]:
-    """Describe left-out items and judges, other differences, and the comparison's limits."""
+    """Describe excluded items and judges, other differences, and the limits of the comparison."""
     if names := unwatched(look, baseline):
         yield f"Not watched: {', '.join(names)}."
     if look.left_out and not look.causes:
@@ -154,12 +154,12 @@ def notes(look: Look, baseline: Baseline) -> Iterator[str]:
 
 
 def unwatched(look: Look, baseline: Baseline) -> list[str]:
-    """Return the judges of a baseline that a round doesn't watch."""
+    """Return the baseline's judges that a round does not watch."""
     return [judge for judge in baseline.judges if look.judge(judge) is None]
 
 
 def decision_sentences(look: Look, baseline: Baseline) -> Iterator[str]:
-    """Describe the recommendation, now and at the baseline, and its judge's failure."""
+    """Describe the recommendation now and at the baseline, and whether its judge fails."""
     now, before = look.decision, baseline.decision
     if now is not None:
         among = ", among the judges that are watched" if unwatched(look, baseline) else ""

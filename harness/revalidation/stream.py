@@ -1,4 +1,4 @@
-"""A stream: one judge's replies in one elicitation, which rounds compare."""
+"""Stream of one judge's replies in one elicitation, which rounds compare."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Evidence about one judge and elicitation since the baseline.
+    """Evidence on one judge and elicitation since the baseline.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class Stream:
 
     @property
     def p_value(self) -> float:
-        """The smallest p-value so far, so an alarm stays even if its items are left out later."""
+        """The smallest p-value so far. An alarm stays even if its items are excluded later."""
         return min(look.p_value for look in self.path.looks)
 
     def figures(self) -> Iterator[Figure]:
-        """Yield flips and shares of replies in the last round, or nothing without replies."""
+        """Yield the flip rate and the share of each outcome in the last round, or nothing."""
         now, before = outcome_shares(self.replies[-1]), outcome_shares(self.replies[0])
         n = self.replies[-1].n_replies
         if not n:
@@ -69,6 +69,6 @@ class Stream:
             )
 
     def scores(self, scorer: Scorer) -> ItemScores | None:
-        """Return the scores of the replies on the ranking metric; None if no reply has a score."""
+        """Return the scores of the replies on the ranking metric. None if no reply has a score."""
         scores = scorer.scores(categories_of(self.replies), self.replies[0].elicitation)
         return None if scores is None else item_scores(self.counts, scores)

@@ -1,4 +1,4 @@
-"""Selection of a run's judges for a round."""
+"""Select the run's judges that a round watches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSpec, ...]:
-    """Return the named judges and the members of ensembles among them, by default all.
+    """Return the named judges, plus the members of named ensembles. Without names, return all.
 
     After a race, only the winner is returned, if it ran on all items.
 
@@ -43,7 +43,7 @@ def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSp
 
 
 def judges_in_use(run: RunFolder) -> tuple[str, ...]:
-    """Return the best judge of a run, and those not significantly different from it.
+    """Return a run's best judge and the judges not significantly different from it.
 
     The judges come from the run's final validation, which a baseline keeps. Empty if no judge is
     better than the baseline judges, or there is no such validation.
