@@ -1,4 +1,4 @@
-"""Statistics for judges: pure functions over arrays, which only need numpy and scipy.
+"""Statistics for judges: pure functions over arrays that need only numpy and scipy.
 
     from harness import stats
 
@@ -32,7 +32,7 @@ def __dir__() -> list[str]:
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return the module of each public name, as imported in the stub file."""
+    """Map each public name to the module that the stub file imports it from."""
     stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     return {
         alias.name: str(node.module)

@@ -1,4 +1,4 @@
-"""Values from a fixed set that statistics, options and files share; imports no other module."""
+"""Fixed sets of values that statistics, options and files share. Imports no other module."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IntervalConstruction: TypeAlias = Literal[  # how an interval was computed
 
 @dataclass(frozen=True, slots=True)
 class MadeBy:
-    """Method for computing the ends in a field: ``low: Annotated[float, MadeBy("exact")]``.
+    """Method that computed an interval's end: ``low: Annotated[float, MadeBy("exact")]``.
 
     Every field with an end of an interval has this, unless it's an `Interval`, which includes its
     method.

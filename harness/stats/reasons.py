@@ -1,4 +1,4 @@
-"""Reasons that a value, an interval or a section is undefined, and that items don't enter."""
+"""Reasons why a value, an interval or a section is undefined, or why items are excluded."""
 
 from __future__ import annotations
 

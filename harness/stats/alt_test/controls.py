@@ -1,4 +1,4 @@
-"""Controls of the annotator test: random and majority judges, human agreement, correlations."""
+"""Controls for the annotator test: random and majority judges, human agreement, correlations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ N_DRAWS = 20
 
 @dataclass(frozen=True, slots=True)
 class RandomControl:
-    """Random judges, for which each value is equally likely.
+    """Results of random judges that choose each value with equal probability.
 
     Attributes
     ----------

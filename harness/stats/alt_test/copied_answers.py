@@ -65,7 +65,7 @@ class CopyTest:
 
     @property
     def copies(self) -> bool:
-        """Whether the judge counts as a copy."""
+        """Return whether the judge counts as a copy."""
         return self.log_ratio is not None and self.log_ratio > self.bound
 
 
@@ -131,7 +131,7 @@ def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest 
 
 
 def may_copy(panel: Panel, judge: Coded, times: FloatArray, *, ordered: bool = False) -> BoolArray:
-    """Return whether a judge looks like a copy, or can't be distinguished from one, per data set.
+    """Return a mask of the data sets in which a judge looks like, or could be, a copy of a rater.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def may_copy(panel: Panel, judge: Coded, times: FloatArray, *, ordered: bool = F
 
 
 def bound_of(n_items: int, ratings_per_item: float) -> float:
-    """Return the minimum log ratio for a copy, by the amount of data."""
+    """Return the minimum log-likelihood ratio for a copy, given the amount of data."""
     enough, few_ratings, few_items = BOUNDS
     if ratings_per_item >= FEW_RATINGS:
         return enough
@@ -170,7 +170,7 @@ def bound_of(n_items: int, ratings_per_item: float) -> float:
 def _codes(
     panel: Panel, judge: Coded, raters: IntArray, *, ordered: bool
 ) -> tuple[IntArray, IntArray, int]:
-    """Return (n', m + 1) options of raters and judge, the items with both, and the option count."""
+    """Return (n', m + 1) options of raters and judge, the rows of items, and the option count."""
     codes = np.full((len(panel.items), len(raters) + 1), UNANSWERED)
     kept = np.isin(panel.of_rater, raters)
     place = np.searchsorted(raters, panel.of_rater[kept])
@@ -189,7 +189,7 @@ def _codes(
 
 
 def reasonable_sets(n_options: int, *, ordered: bool = False) -> FloatArray:
-    """Return (V, K): each option's probability if it is picked at random from each set.
+    """Return (V, K) probabilities of picking each option at random from each set.
 
     The sets have one option, two options (neighbours if ``ordered``), or all options.
     """
@@ -207,7 +207,7 @@ def reasonable_sets(n_options: int, *, ordered: bool = False) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class CopyRatios:
-    """Copies of each pair of raters, compared with an independent judge, in B data sets.
+    """Comparison of copies of rater pairs with an independent judge, in B data sets.
 
     Attributes
     ----------
@@ -229,21 +229,21 @@ class CopyRatios:
 
     @property
     def shares_none(self) -> BoolArray:
-        """Whether the judge shares no such answer with any pair: (B,)."""
+        """Return a (B,) mask of data sets in which no pair shares such an answer with the judge."""
         return np.asarray(~self.shares_errors.any(axis=1))
 
     @property
     def best(self) -> IntArray:
-        """The pair whose copies best explain the answers, among pairs with shared errors: (B,)."""
+        """Index of the pair whose copies best explain the answers, for each of B data sets."""
         comparable = self.shares_errors | self.shares_none[:, None]
         return np.asarray(np.where(comparable, self.ratios, -np.inf).argmax(axis=1))
 
     def copied(self, bound: float) -> BoolArray:
-        """Return whether the judge counts as a copy: (B,)."""
+        """Return a (B,) mask of the data sets in which the judge counts as a copy."""
         return np.asarray(((self.ratios > bound) & self.shares_errors).any(axis=1))
 
     def undecided(self, bound: float) -> BoolArray:
-        """Return whether a copy would look the same and no error distinguishes it: (B,)."""
+        """Return a (B,) mask of the data sets in which a copy cannot be ruled out."""
         alike = (self.ratios > min(bound, UNDECIDED_FROM)).any(axis=1)
         return np.asarray(alike & self.shares_none)
 
@@ -281,7 +281,7 @@ def copy_ratios(kinds: IntArray, times: FloatArray, sets: FloatArray) -> CopyRat
 
 
 def _shared_departures(kinds: IntArray, n_options: int) -> BoolArray:
-    """Return (P, m): whether the judge matches a rater that most others contradict."""
+    """Return (P, m): whether the judge matches a rater whom most other raters contradict."""
     ratings, judge = kinds[:, :-1], kinds[:, -1:]
     counts = (ratings[:, :, None] == np.arange(n_options)).sum(axis=1)
     same = np.take_along_axis(counts, judge, axis=1)
@@ -291,7 +291,7 @@ def _shared_departures(kinds: IntArray, n_options: int) -> BoolArray:
 
 
 def _pairs(kinds: IntArray, times: FloatArray) -> Iterator[tuple[int, int]]:
-    """Yield pairs of the raters that the judge agrees with most, each with ten items."""
+    """Yield pairs of the raters that the judge agrees with most. Each rated at least ten items."""
     m, total = kinds.shape[1] - 1, times.sum(axis=0)
     rated = kinds[:, :m] != UNANSWERED
     n_rated = total @ rated
@@ -302,7 +302,7 @@ def _pairs(kinds: IntArray, times: FloatArray) -> Iterator[tuple[int, int]]:
 
 
 def log_likelihoods(kinds: IntArray, times: FloatArray, sets: FloatArray) -> FloatArray:
-    """Return (B, P): log-likelihoods of kinds of answers by (P, r) raters, after fitting.
+    """Fit a model of the raters, and return (B, P) log-likelihoods of kinds of answers.
 
     The EM algorithm fits the weight of each set, each rater's probability of knowing it, and the
     rater's distribution of other answers.
@@ -344,7 +344,7 @@ def log_likelihoods(kinds: IntArray, times: FloatArray, sets: FloatArray) -> Flo
 def _copy_likelihood(
     kinds: IntArray, times: FloatArray, sets: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (B, P) log-likelihoods of copies of two raters, and the (B, 2) shares copied.
+    """Return (B, P) log-likelihoods for copies of two raters, and (B, 2) shares copied.
 
     ``kinds`` contains the options of two raters and of the judge. If a rater has no answer, the
     judge answers from its own distribution.

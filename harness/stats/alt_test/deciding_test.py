@@ -68,7 +68,7 @@ class DecidingTest:
 def deciding_test(
     difference: FloatArray, eps: float, *, groups: IntArray | None = None
 ) -> DecidingTest:
-    """Test H0: E d >= eps, where d is 1 for a loss of the judge, -1 for a win and 0 for a tie.
+    """Test H0: E d >= eps. d is 1 if the judge loses, -1 if it wins, and 0 for a tie.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def panel_test(tests: Sequence[DecidingTest], n_raters: int, threshold: float) -
 
 @dataclass(frozen=True, slots=True)
 class DecidingAnnotatorTest:
-    """The alternative annotator test, using tests of valid size.
+    """The alternative annotator test, based on tests that keep their nominal size.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class DecidingAnnotatorTest:
 
     @property
     def counted_as_unbeaten(self) -> tuple[str, ...]:
-        """Raters counted by ``panel`` without a p-value, because they have too few groups."""
+        """Raters whom ``panel`` counts as not beaten because they have too few groups to test."""
         tests = self.raters
         return tuple(r for r in self.untested if r in tests and tests[r].n >= MIN_ITEMS)
 
@@ -236,7 +236,7 @@ def deciding_annotator_test(
     level: float = 0.95,
     alpha: float = ALPHA,
 ) -> DecidingAnnotatorTest:
-    """Test whether a judge may replace a rater, using tests of valid size.
+    """Test whether a judge can replace a rater, using tests that keep their nominal size.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def decided(
     level: float,
     alpha: float = ALPHA,
 ) -> DecidingAnnotatorTest:
-    """Build the test of a judge that was compared with every rater.
+    """Build the test for a judge that was compared with every rater.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ def _share_beaten(
 def _net_wins(
     comparisons: RaterComparisons, difference: FloatArray, units: IntArray, level: float
 ) -> tuple[float | None, tuple[float | None, float | None]]:
-    """Return the net wins, averaged over raters, and their interval over items and raters."""
+    """Return net wins averaged over raters, and their interval over items and raters."""
     if not len(difference):
         return None, (None, None)
     rater, _ = renumbered(comparisons.rater)

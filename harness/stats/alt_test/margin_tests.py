@@ -1,4 +1,4 @@
-"""Tests of a difference that is -1, 0 or 1 on each item against a margin.
+"""Tests that compare a per-item difference of -1, 0 or 1 with a margin.
 
 Student's t-test and Wilcoxon's signed-rank test follow Calderon et al. (2025), computed from
 counts. The other tests are exact for few items.
@@ -42,7 +42,7 @@ class ScoreTest:
 
 @dataclass(frozen=True, slots=True)
 class ExactMarginTest:
-    """Test of H0: P(loss) - P(win) >= eps on items that are won, lost or tied.
+    """Test of H0: P(loss) - P(win) >= eps, on items that are won, lost or tied.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class ExactMarginTest:
 
 
 def exact_margin_test(n: int, wins: int, losses: int, eps: float) -> ExactMarginTest:
-    """Test whether losses exceed wins by less than a margin, without an approximation.
+    """Test exactly whether losses exceed wins by less than a margin.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _score(n: int, wins: FloatArray, losses: FloatArray, eps: float) -> FloatArr
 
 
 def _largest_probability(n: int, won: FloatArray, lost: FloatArray, eps: float) -> float:
-    """Maximise over P(win), which has several local maxima, some of them at an end."""
+    """Maximise the probability over P(win). It can have several local maxima, also at the ends."""
     from scipy.optimize import minimize_scalar  # noqa: PLC0415 -- takes a while to load
 
     tied = n - won - lost
@@ -176,7 +176,7 @@ def _largest_probability(n: int, won: FloatArray, lost: FloatArray, eps: float) 
 
 @dataclass(frozen=True, slots=True)
 class StudentTest:
-    """A one-sided t-test. Null: the mean difference is at least eps.
+    """One-sided t-test of the null that the mean difference is at least eps.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ class StudentTest:
 
 @dataclass(frozen=True, slots=True)
 class SignedRankTest:
-    """Wilcoxon's signed-rank test of the differences minus eps; alternative: less.
+    """Wilcoxon's signed-rank test of the differences minus eps. The alternative is less.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class SignedRankTest:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Moments:
-    """Weighted differences: effective n, mean, spread, t and p, each of shape (...)."""
+    """Effective n, mean, standard deviation, t and p of weighted differences, each (...)."""
 
     n: FloatArray
     mean: FloatArray
@@ -273,7 +273,7 @@ def student(
     eps: float | FloatArray,
     weighted: bool = False,
 ) -> Moments:
-    """Compute one-sided t-tests from sums of the same shape.
+    """Compute one-sided t-tests from sums that all have the same shape.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def student(
 
 
 def signed_rank(minus: int, zero: int, plus: int, eps: float) -> SignedRankTest:
-    """Test, without assuming normality, whether differences lie below a margin.
+    """Test whether differences are below a margin, without assuming normality.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def signed_rank(minus: int, zero: int, plus: int, eps: float) -> SignedRankTest:
 
 @dataclass(frozen=True, slots=True)
 class _TiedRanks:
-    """Shifted differences with one value: twice their midrank, their number, and their sign."""
+    """Shifted differences that share one value: twice their midrank, their count and their sign."""
 
     rank: int
     count: int
@@ -341,7 +341,7 @@ class _TiedRanks:
 
 
 def _rank_classes(minus: int, zero: int, plus: int, eps: float) -> list[_TiedRanks]:
-    """Rank |d - eps|. Ties between values, as at eps = 0.5, share a midrank."""
+    """Rank |d - eps|. Tied values share a midrank, as happens if eps is 0.5."""
     sizes = [(1.0 + eps, minus, False), (eps, zero, False), (1.0 - eps, plus, True)]
     kept = [row for row in sizes if row[0] > TOLERANCE]
     classes = []
@@ -353,7 +353,7 @@ def _rank_classes(minus: int, zero: int, plus: int, eps: float) -> list[_TiedRan
 
 
 def _exact(classes: list[_TiedRanks], doubled: int) -> float:
-    """Return P(sum of rank x Binomial(count, 1/2) <= doubled), summing out the largest last."""
+    """Return P(sum of rank x Binomial(count, 1/2) <= doubled)."""
     *others, last = sorted(classes, key=lambda ranks: ranks.count)
     chance, left = np.ones(1), np.array([doubled])
     for ranks in others:

@@ -35,7 +35,7 @@ FEW_ITEMS = 30  # with fewer, the paper does not trust the normal approximation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaterRow:
-    """The judge against one rater.
+    """Comparison of the judge with one rater.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class RaterSums:
     quality: FloatArray
 
     def p(self, margins: FloatArray) -> FloatArray:
-        """Test each rater at (E,) margins: p-values (E, m), nan if skipped."""
+        """Return (E, m) p-values for each rater at (E,) margins. Skipped raters have nan."""
         return p_values(self.sums, self.tests, margins)
 
 
@@ -174,18 +174,18 @@ class AltTest:
 
     @property
     def per_rater(self) -> tuple[RaterRow, ...]:
-        """The tested raters."""
+        """The raters that were tested."""
         return tuple(row for row in _rows(self) if row.test)
 
     @property
     def skipped(self) -> tuple[RaterRow, ...]:
-        """The raters who were not tested, with the reason."""
+        """The raters that were not tested, with the reasons."""
         return tuple(row for row in _rows(self) if not row.test)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatorSummary:
-    """The result of one annotator test of a judge, without individual raters.
+    """Result of a judge's annotator test, without the individual raters.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class AnnotatorSummary:
 
     @classmethod
     def undefined(cls, reason: Reason, n_items: int) -> Self:
-        """Return the result when there is no test."""
+        """Return a summary for a judge that could not be tested."""
         na = Estimate(value=None, reason=reason, n_used=0, n_excluded=n_items)
         return cls(
             winning_rate=na,
@@ -260,7 +260,7 @@ def decide(test: AltTest, decisions: FalseDiscoveries, n_family: int | None = No
 
 
 def average(values: Iterable[float | None]) -> float | None:
-    """Average the values that are not None, or None if there aren't any."""
+    """Average the values that are not None. Return None if there are no such values."""
     defined = [value for value in values if value is not None]
     return float(np.mean(defined)) if defined else None
 

@@ -23,7 +23,7 @@ UNANSWERED = -1
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Coded:
-    """One value per item, as codes.
+    """One value per item, stored as codes.
 
     Attributes
     ----------
@@ -38,11 +38,11 @@ class Coded:
 
     @property
     def present(self) -> BoolArray:
-        """Whether each item has a value: (n,)."""
+        """Return an (n,) mask of the items that have a value."""
         return np.asarray(self.code != UNANSWERED, dtype=np.bool_)
 
     def only(self, rows: IntArray) -> Coded:
-        """Return the values of some items, by (R,) index."""
+        """Return the values of the items at (R,) indices."""
         return Coded(self.labels, frozen(self.code[rows]))
 
 
@@ -88,7 +88,7 @@ class Panel:
         items: Iterable[str] | None = None,
         rater_ids: RaterIds = "real",
     ) -> Self:
-        """Collect ratings.
+        """Build a panel from (item, rater, value) ratings.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class Panel:
         *,
         rater_ids: RaterIds = "real",
     ) -> Self:
-        """Collect ratings whose items, raters and values are (R,) indices into names.
+        """Build a panel from (R,) indices of items, raters and values.
 
         Raises
         ------
@@ -166,7 +166,7 @@ class Panel:
         )
 
     def without(self, rater: str) -> Self:
-        """Return the panel without a rater's ratings. Its items stay."""
+        """Return the panel without one rater's ratings. All items stay."""
         left_out = self.raters.index(rater)
         kept = self.of_rater != left_out
         of_rater = self.of_rater[kept]
@@ -180,15 +180,15 @@ class Panel:
 
     @property
     def ratings_per_item(self) -> IntArray:
-        """Number of ratings of each item: (n,)."""
+        """Number of ratings per item, as an (n,) array."""
         return self._added(np.zeros(len(self.items), dtype=np.int64), None)
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Add up (R,) values over the ratings of each item: (n,)."""
+        """Sum (R,) values over the ratings of each item, and return an (n,) array."""
         return self._added(np.zeros(len(self.items)), values)
 
     def _added(self, sums: Scalars, values: FloatArray | None) -> Scalars:
-        """Iterate in blocks over the ratings, which are sorted by item."""
+        """Add values to the items' sums in blocks of ratings, which are sorted by item."""
         for at in blocks(len(self.of_item)):
             first = self.of_item[at.start]
             added = np.bincount(self.of_item[at] - first, None if values is None else values[at])
@@ -201,7 +201,7 @@ class Panel:
         name: str = "verdicts",
         labels: Sequence[Hashable] | None = None,
     ) -> Coded:
-        """Code one value per item. An item without one, or with None, is unanswered.
+        """Code one value per item. An item that is missing, or has None, is unanswered.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Panel:
         return Coded(tuple(index), frozen(code))
 
     def coded_places(self, places: IntArray, values: Sequence[Hashable]) -> Coded:
-        """Code values like `coded`, from (n,) indices into distinct values; -1 if there is none."""
+        """Code values like `coded`, given (n,) indices into distinct values. -1 means no value."""
         index = _index(self.labels)
         code_of = np.full(len(values) + 1, UNANSWERED)  # the last entry is for no value
         used, first = np.unique(places, return_index=True)
@@ -257,7 +257,7 @@ class Panel:
 
 
 def numbers(labels: Sequence[Hashable], name: str) -> FloatArray:
-    """Read distinct values as numbers.
+    """Convert distinct values to numbers.
 
     Raises
     ------
@@ -274,7 +274,7 @@ def numbers(labels: Sequence[Hashable], name: str) -> FloatArray:
 
 
 def _index(values: Iterable[Key]) -> defaultdict[Key, int]:
-    """Number distinct values from 0. Any other value looked up later gets the next number."""
+    """Number distinct values from 0. New values get the next number when they are looked up."""
     numbers = dict(zip(dict.fromkeys(values), count(), strict=False))
     return defaultdict(count(len(numbers)).__next__, numbers)
 

@@ -46,7 +46,7 @@ MIN_TESTED = 2  # a t-test needs two items
 def annotator_test(
     panel: Panel, verdicts: Mapping[str, Hashable] | Coded, design: AltTestDesign
 ) -> AltTest:
-    """Test whether a judge may replace a rater (Calderon et al. 2025, section 3).
+    """Test whether a judge can replace a rater (Calderon et al. 2025, section 3).
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def annotator_test(
 def annotator_tests(
     panel: Panel, judges: Mapping[str, Mapping[str, Hashable] | Coded], design: AltTestDesign
 ) -> dict[str, AltTest]:
-    """Run the annotator test of several judges, each adjusted over its own raters.
+    """Run the annotator test for several judges. Each is adjusted over its own raters.
 
     Parameters and errors are those of `annotator_test`, with a mapping of judge to verdicts;
     `adjust_jointly` adjusts over all judges.
@@ -112,7 +112,7 @@ def _tested(scored: ScoredPanel, comparisons: RaterComparisons) -> AltTest:
 
 
 def _undecided(design: AltTestDesign, entering: Entering, raters: RaterSums) -> AltTest:
-    """Return a test with everything that doesn't depend on the decisions."""
+    """Build a test with all fields that do not depend on the decisions."""
     tested = np.array([test != "" for test in raters.tests], dtype=np.bool_)
     n_tested = int(tested.sum())
     reason: Reason = "" if n_tested else _why_none(design, entering, raters)
@@ -158,7 +158,7 @@ def _rater_sums(
 
 
 def _test_of(n: int, design: AltTestDesign) -> tuple[Test, Reason]:
-    """Pick the test for a rater with n items, or the reason for none."""
+    """Choose the test for a rater with n items. If there is none, return the reason."""
     if n == 0:
         return "", "no_items"
     small = n < design.min_items_per_rater
@@ -197,7 +197,7 @@ def _why_none(design: AltTestDesign, entering: Entering, raters: RaterSums) -> R
 
 
 def _estimate_without_value(entering: Entering, reason: Reason) -> Estimate:
-    """Return an estimate without a value, with the number of items that entered."""
+    """Return an estimate without a value but with the number of items used."""
     excluded: dict[ExclusionReason, int] = {
         "too_few_ratings": entering.n_items - entering.n_eligible,
         "judge_unanswered": entering.n_eligible - entering.n_counted,
@@ -221,7 +221,7 @@ MAX_PAIRINGS = 100
 
 @dataclass(frozen=True, slots=True)
 class EpsPoint:
-    """The result at one margin.
+    """Result at one margin.
 
     Attributes
     ----------
@@ -287,7 +287,7 @@ def smallest_eps(test: AltTest) -> float | None:
 
 
 def _bisect(test: AltTest, low: float, high: float) -> float:
-    """Bisect for the margin at which the judge starts to pass, testing several steps at once."""
+    """Find the margin from which the judge passes, by bisection with several steps at once."""
     if _passes(test, np.array([low]))[0]:
         return low
     while high - low > RESOLUTION:
@@ -303,20 +303,20 @@ def _bisect(test: AltTest, low: float, high: float) -> float:
 
 
 def _passes(test: AltTest, margins: FloatArray) -> BoolArray:
-    """Return (E,) bool: whether the judge passes at each margin."""
+    """Return an (E,) mask of the margins at which the judge passes."""
     least = test.threshold - TOLERANCE
     return np.array([rate >= least for rate in _winning_rates(test, margins)], dtype=np.bool_)
 
 
 def _winning_rates(test: AltTest, margins: FloatArray) -> list[float]:
-    """Return the winning rate at each of (E,) margins, nan if no rater is tested."""
+    """Return the winning rate at each of (E,) margins, or nan if no rater is tested."""
     p, quality = test.rater_sums.p(margins), test.rater_sums.quality
     rates: list[float] = share_won(benjamini_yekutieli(p, test.q).rejected, p, quality).tolist()
     return rates
 
 
 def adjust_jointly(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, AltTest]:
-    """Adjust the tests of several judges or domains over all their raters at once.
+    """Adjust the tests of several judges or domains jointly over all their raters.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def adjust_jointly(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, A
 
 
 def combine_raters(panel: Panel, teams: Iterable[Sequence[str]]) -> Panel:
-    """Combine raters who rated different items into one.
+    """Combine raters who rated different items into one rater.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ def combine_raters(panel: Panel, teams: Iterable[Sequence[str]]) -> Panel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinedTest:
-    """Means over the ways to combine raters of different items into one rater.
+    """Means over the possible ways to combine raters who rated different items.
 
     Attributes
     ----------
@@ -425,7 +425,7 @@ def combined_annotator_test(
     rng: np.random.Generator,
     max_pairings: int = MAX_PAIRINGS,
 ) -> CombinedTest:
-    """Run the test on raters combined across two sets that rated different items.
+    """Run the test with combined raters, taken from two sets that rated different items.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ N_OUTCOMES = 3
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entering:
-    """Numbers of items in the test of a judge.
+    """Numbers of items that enter a judge's test.
 
     Attributes
     ----------
@@ -66,13 +66,13 @@ class Entering:
 
     @property
     def ratings_per_item(self) -> float | None:
-        """Median number of ratings over the items in the test, or None if there are none."""
+        """Median number of ratings of the items in the test, or None if there are no items."""
         return median(np.arange(len(self.n_rated)), self.n_rated) if self.n_counted else None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RaterComparisons:
-    """One judge compared with the raters: one entry per rating that counts.
+    """Comparison of one judge with the raters. Each rating that counts has one entry.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class RaterComparisons:
     entering: Entering
 
     def counts(self, n_raters: int) -> IntArray:
-        """Count each rater's outcomes: (m, 3)."""
+        """Count each rater's outcomes as an (m, 3) array."""
         counts = np.zeros(N_OUTCOMES * n_raters, dtype=np.int64)
         for at in blocks(len(self.rater)):
             cell = self.rater[at] * N_OUTCOMES + self.outcome[at]
@@ -102,7 +102,7 @@ class RaterComparisons:
         return counts.reshape(n_raters, N_OUTCOMES)
 
     def sums(self, counts: IntArray) -> FloatArray:
-        """Add up the weights of each rater's outcomes: (3, m), or (4, m) with weights.
+        """Sum the weights of each rater's outcomes as a (3, m) array, or (4, m) with weights.
 
         The rows are the weights of the items on which the judge was closer, of ties, and of the
         items on which the rater was closer, and with weights, the squared weights. ``counts`` is
@@ -120,7 +120,7 @@ class RaterComparisons:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredPanel:
-    """A panel with its ratings scored, which covers everything independent of the judge.
+    """A panel with scored ratings, which includes all results that do not depend on the judge.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class ScoredPanel:
 
     @classmethod
     def of(cls, panel: Panel, design: AltTestDesign) -> ScoredPanel:
-        """Check the design against the panel and score the ratings."""
+        """Check the design against the panel, and score the ratings."""
         if panel.rater_ids == "positional":
             raise ValueError(
                 "positional_raters: the raters' names are places within each item, not people; "
@@ -178,7 +178,7 @@ class ScoredPanel:
         )
 
     def coded(self, verdicts: Mapping[str, Hashable] | Coded) -> Coded:
-        """Code verdicts, with the values of the panel and the reference first."""
+        """Code verdicts so that the values of the panel and the reference come first."""
         if not isinstance(verdicts, Coded):
             return self.panel.coded(verdicts, labels=self.others.labels)
         if len(verdicts.code) != len(self.panel.items):
@@ -212,7 +212,7 @@ class ScoredPanel:
         )
 
     def _entering(self, counted: BoolArray, answered: BoolArray) -> Entering:
-        """Count the eligible items that enter."""
+        """Count the eligible items that enter the test."""
         same = counted is self.eligible
         return Entering(
             n_items=len(counted),
@@ -237,7 +237,7 @@ class ScoredPanel:
 
 
 def _outcome(lead: FloatArray, tolerance: float) -> IntArray:
-    """Convert the judge's lead to an outcome. A nan (no verdict) is a loss."""
+    """Convert the judge's lead over the rater to an outcome. A missing verdict (nan) is a loss."""
     outcome = (~(lead >= -tolerance)).astype(np.int8)
     outcome -= lead > tolerance
     outcome += 1
@@ -269,7 +269,7 @@ def _reference(panel: Panel, design: AltTestDesign) -> Coded | None:
 
 
 def _class_shares(others: OtherRatings, rows: BoolArray) -> Summands:
-    """Split the items of some of R ratings over the labels that are their gold labels.
+    """Split the items of the selected ratings over their gold labels.
 
     Rows, one per selected rating, have K numbers that sum to 1.
     """
@@ -290,17 +290,17 @@ def _class_shares(others: OtherRatings, rows: BoolArray) -> Summands:
 
 
 def weight_of(sums: FloatArray) -> FloatArray:
-    """Return the weight of the items that each rater is compared on: (3 or 4, m) to (m,)."""
+    """Return each rater's total weight of compared items as (m,), from (3 or 4, m) sums."""
     return np.asarray(sums[MINUS] + sums[TIED] + sums[PLUS], dtype=np.float64)
 
 
 def advantages(sums: FloatArray) -> FloatArray:
-    """Return the share of items on which the judge is at least as good as each rater: (m,)."""
+    """Return the share of items on which the judge is at least as good as each rater, as (m,)."""
     return ratio(sums[MINUS] + sums[TIED], weight_of(sums))
 
 
 def moments(sums: FloatArray, eps: float | FloatArray) -> Moments:
-    """Compute each rater's one-sided t-test: sums (3 or 4, m) to arrays (m,).
+    """Compute each rater's one-sided t-test from (3 or 4, m) sums.
 
     p-values are (E, m) at (E, 1) margins.
     """
@@ -311,7 +311,7 @@ def moments(sums: FloatArray, eps: float | FloatArray) -> Moments:
 
 
 def p_values(sums: FloatArray, tests: Sequence[Test], margins: FloatArray) -> FloatArray:
-    """Test each rater at (E,) margins: sums (3 or 4, m) to p-values (E, m).
+    """Test each rater at (E,) margins, and return (E, m) p-values.
 
     P-values are nan if there is no test.
     """
@@ -326,7 +326,7 @@ def p_values(sums: FloatArray, tests: Sequence[Test], margins: FloatArray) -> Fl
 
 
 def _alike(eps: float) -> float:
-    """Return a margin at which differences of -1, 0 and 1 have the same signed ranks.
+    """Return a margin that results in the same signed ranks but makes better use of the cache.
 
     The ranks only change at 0 and 1/2.
     """
@@ -338,12 +338,12 @@ def _alike(eps: float) -> float:
 
 @lru_cache(maxsize=1 << 16)
 def _exact_p(minus: int, tied: int, plus: int, eps: float) -> float:
-    """Return the exact p-value, cached because judges and designs share counts."""
+    """Return the exact p-value. Results are cached because judges and designs share counts."""
     return signed_rank(minus, tied, plus, eps).p_exact
 
 
 def share_won(rejected: BoolArray, p: FloatArray, quality: FloatArray) -> FloatArray:
-    """Return beaten raters' share of the quality (m,) of raters with a p-value: (..., m)."""
+    """Return the share of beaten raters among those with a p-value, weighted by (m,) quality."""
     return ratio(rejected @ quality, ~np.isnan(p) @ quality)
 
 

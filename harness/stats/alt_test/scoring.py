@@ -53,7 +53,7 @@ class SimilarityTable:
 
 
 def similarities(score: Score, labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
-    """Compare values pairwise: 1 or 0, minus the absolute difference, or the similarity.
+    """Compare values pairwise, by equality, by absolute difference or by similarity.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def equality(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray
 
 
 def table_pairing(table: SimilarityTable) -> Pairing:
-    """Return a table's pairing function. Raise ValueError for a value it doesn't contain."""
+    """Return a function that looks up similarities. It raises ValueError for unknown values."""
     place = {label: k for k, label in enumerate(table.labels)}
 
     def pairing(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
@@ -93,7 +93,7 @@ def table_pairing(table: SimilarityTable) -> Pairing:
 
 
 def function_pairing(similarity: Similarity) -> Pairing:
-    """Return a function's pairing, called once per distinct pair; ValueError if not finite."""
+    """Return a function that compares each distinct pair once. Values must be finite."""
 
     def pairing(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
         pairs, place = np.unique(x * len(labels) + y, return_inverse=True)
@@ -118,7 +118,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OtherRatings:
-    """Basis of comparison for each of R ratings: the item's other raters, or one reference.
+    """What each of R ratings is compared with: the item's other raters, or one reference.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class OtherRatings:
 
     @classmethod
     def of(cls, panel: Panel, weight: FloatArray, reference: Coded | None) -> OtherRatings:
-        """Add up the quality of the item's other raters for each rating."""
+        """Sum the quality of the item's other raters for each rating."""
         alone = panel.ratings_per_item < 2  # noqa: PLR2004 -- oneself and one more
         total = np.where(alone, np.nan, panel.sums(weight))[panel.of_item]
         total -= weight
@@ -147,15 +147,15 @@ class OtherRatings:
 
     @property
     def labels(self) -> Sequence[Hashable]:
-        """Labels for coding verdicts: the values of the panel, then of the reference."""
+        """Labels for coding verdicts: the panel's values, then those in the reference."""
         return self.panel.labels if self.reference is None else self.reference.labels
 
     def mean(self, sums: FloatArray) -> FloatArray:
-        """Divide (R,) weighted sums over the item's other raters, or nan if there are none."""
+        """Divide (R,) weighted sums over the other raters by their quality, or return nan."""
         return np.asarray(sums / self.total)
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Add up weighted (R,) values over the item's other raters."""
+        """Sum (R,) weighted values over the item's other raters."""
         item, added = self.panel.of_item, self.weight * values
         of_item = self.panel.sums(added)
         for at in blocks(len(item)):
@@ -164,18 +164,18 @@ class OtherRatings:
 
 
 class Aligner(Protocol):
-    """Scores of ratings and verdicts against the same comparison. See `aligner`."""
+    """Scores of ratings and verdicts, compared with the same values. See `aligner`."""
 
     @property
     def human(self) -> FloatArray:
-        """Score each rating: (R,), or nan if there is nothing to compare it with."""
+        """Score each of R ratings. The score is nan if there is nothing to compare it with."""
 
     @property
     def tolerance(self) -> float:
         """Largest difference between scores that counts as a tie."""
 
     def judge(self, verdicts: Coded) -> FloatArray:
-        """Score the verdict on each rating's item, not the rating: (R,), or nan if unanswered."""
+        """Score the item's verdict in place of each of R ratings, or nan if it is unanswered."""
 
 
 def aligner(score: Score, others: OtherRatings) -> Aligner:
@@ -209,7 +209,7 @@ def aligner(score: Score, others: OtherRatings) -> Aligner:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Numeric:
-    """Negative RMSE, replaced by a number with the same order.
+    """Negative RMSE, replaced by a number that has the same order.
 
     The squared differences between x and the other raters' values sum to W (x - centre)^2 plus a
     constant, where centre is their mean. So |x - centre| orders an item's values as RMSE does.
@@ -223,7 +223,7 @@ class Numeric:
 
     @classmethod
     def of(cls, others: OtherRatings, *, ranks: bool) -> Numeric:
-        """Read the ratings as numbers, or as each rater's ranks."""
+        """Convert the ratings to numbers, or to each rater's ranks."""
         panel = others.panel
         x = numbers(panel.labels, "ratings")[panel.code]
         scale = float(np.ptp(x)) if x.size else 0.0
@@ -278,14 +278,14 @@ class Paired:
 
 
 def _nearness(values: FloatArray, centre: FloatArray) -> FloatArray:
-    """Return minus the distance of each value, written into the values' own memory."""
+    """Return the negative distance of each value. This overwrites the values in memory."""
     values -= centre
     np.abs(values, out=values)
     return np.negative(values, out=values)
 
 
 def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:
-    """Rank values within each rater, ties sharing their mean rank: (R,) in (0, 1).
+    """Rank (R,) values within each rater, scaled to (0, 1). Ties share their mean rank.
 
     Ranks are ``(rank - 1/2) / number of items``, so that raters with different numbers of items can
     be compared. If all rated the same items, this is the paper's ranking on a different scale.
@@ -305,7 +305,7 @@ def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:
 
 
 def item_numbers(coded: Coded, name: str, *, ranks: bool) -> FloatArray:
-    """Return the number, or relative rank, of each item's value: (n,), or nan if there is none."""
+    """Return each item's number or relative rank as (n,), or nan for items without a value."""
     present = coded.present
     used = np.flatnonzero(np.bincount(coded.code[present], minlength=len(coded.labels)))
     number = np.full(len(coded.labels), np.nan)
@@ -329,7 +329,7 @@ def _to_reference(
 def _where_both(
     pairing: Pairing, labels: Sequence[Hashable], x: IntArray, y: IntArray
 ) -> FloatArray:
-    """Pair (N,) codes if neither is missing, or nan otherwise."""
+    """Compare (N,) codes pairwise, or return nan if either is missing."""
     both = (x >= 0) & (y >= 0)
     if both.all():
         return pairing(labels, x, y)
@@ -339,7 +339,7 @@ def _where_both(
 
 
 def _agreeing(others: OtherRatings) -> FloatArray:
-    """Return the weight of the other raters who gave the same value: (R,)."""
+    """Return the (R,) total weight of the other raters who gave the same value."""
     panel = others.panel
     same = panel.of_item * len(panel.labels) + panel.code
     if len(panel.items) * len(panel.labels) > DENSE * len(same):
@@ -348,7 +348,7 @@ def _agreeing(others: OtherRatings) -> FloatArray:
 
 
 def _similar(pairing: Pairing, others: OtherRatings) -> FloatArray:
-    """Return the weighted similarity of each rating to the other raters' values: (R,)."""
+    """Return each rating's weighted similarity to the other raters' values, as (R,)."""
     panel = others.panel
     row, other = pairs(panel)
     values = pairing(panel.labels, panel.code[row], panel.code[other])
@@ -357,12 +357,12 @@ def _similar(pairing: Pairing, others: OtherRatings) -> FloatArray:
 
 
 def pairs(panel: Panel) -> tuple[IntArray, IntArray]:
-    """Return the indices of every two ratings of one item, in both orders."""
+    """Return the indices of every two ratings of the same item, in both orders."""
     return _pairs_within(panel.ratings_per_item)
 
 
 def pairs_by_block(panel: Panel) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield `pairs` for blocks of items, because those of all items would take much memory."""
+    """Yield `pairs` for one block of items at a time, to save memory."""
     m = panel.ratings_per_item
     first = np.cumsum(m) - m
     for at in blocks(len(m)):
@@ -371,7 +371,7 @@ def pairs_by_block(panel: Panel) -> Iterator[tuple[IntArray, IntArray]]:
 
 
 def _pairs_within(m: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the indices of every two ratings of one item, given (n,) numbers of ratings."""
+    """Return the indices of every two ratings of an item, given each item's number of ratings."""
     of_item, first = np.repeat(np.arange(len(m)), m), np.cumsum(m) - m
     per_row = m[of_item]
     row = np.repeat(np.arange(len(of_item)), per_row)

@@ -1,1 +1,1 @@
-"""Options, rating tables, labels and their aggregation."""
+"""Options, rating tables, labels and aggregated ratings."""

@@ -1,4 +1,4 @@
-"""Array types, order-independent sums, and kinds of items with the same ratings."""
+"""Array types, order-independent sums, and operations on the rows of arrays."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
 
 
 def ratio(numerator: Counts, denominator: Counts) -> FloatArray:
-    """Divide elementwise, with broadcasting, or nan if the denominator is 0 or nan."""
+    """Divide elementwise with broadcasting. The result is nan if the denominator is 0 or nan."""
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = np.asarray(np.true_divide(numerator, denominator), dtype=np.float64)
     finite = np.isfinite(quotient)
@@ -48,12 +48,15 @@ def ratio(numerator: Counts, denominator: Counts) -> FloatArray:
 
 
 def how_many(rows: BoolArray, times: IntArray | None = None) -> int:
-    """Count the items behind some of (n,) rows, each of which counts ``times`` or once."""
+    """Count the items behind the selected rows.
+
+    Row i stands for ``times[i]`` items, or for one item.
+    """
     return int(np.count_nonzero(rows) if times is None else times[rows].sum())
 
 
 def median(values: Counts, times: IntArray | None = None) -> float | None:
-    """Return the median of (n,) numbers, each of which can have a number of occurrences."""
+    """Return the median, or None for an empty array. Value i occurs ``times[i]`` times, or once."""
     if not len(values):
         return None
     if times is None:
@@ -65,7 +68,7 @@ def median(values: Counts, times: IntArray | None = None) -> float | None:
 
 
 def remembered(function: Callable[[Asked], Made]) -> Callable[[Asked], Made]:
-    """Share a first step between metrics that evaluate the same sums in succession.
+    """Cache a function's last result, for metrics that evaluate the same sums in succession.
 
     The result for the last array is kept; arrays are distinguished by identity.
     """
@@ -84,7 +87,7 @@ def remembered(function: Callable[[Asked], Made]) -> Callable[[Asked], Made]:
 
 
 def reduced(ufunc: np.ufunc, rows: NDArray[Any]) -> NDArray[Any]:
-    """Return (n,): (n, K) rows reduced by a function of two numbers, such as `numpy.add`.
+    """Reduce each row of an (n, K) array with a function of two numbers, such as `numpy.add`.
 
     The result equals ``ufunc.reduce(rows, axis=1)`` to the last bit, but takes a tenth of its time
     if K is small.
@@ -95,23 +98,23 @@ def reduced(ufunc: np.ufunc, rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def row_sums(rows: FloatArray) -> FloatArray:
-    """Sum (n, K) along the rows. Uses a product, which is faster than a sum if K is small."""
+    """Sum each row of an (n, K) array. If K is small, this matrix product is faster than a sum."""
     return rows @ np.ones(rows.shape[1])
 
 
 def row_shares(counts: Counts) -> FloatArray:
-    """Divide each row of (n, K) counts by its sum, or nan if the sum is 0."""
+    """Divide each row of (n, K) counts by the row's sum. Rows that sum to 0 become nan."""
     return ratio(counts, reduced(np.add, counts)[:, None])
 
 
 def row_products(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return (n,): the dot products of the rows of two (n, K) arrays."""
+    """Return an (n,) array with the dot product of each pair of rows in two (n, K) arrays."""
     return np.asarray(np.einsum("nk,nk->n", first, second), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Rows:
-    """Rows, (n, d), computed on demand from arrays with n items.
+    """An (n, d) array whose rows are computed on demand from arrays with n items.
 
     Attributes
     ----------
@@ -141,7 +144,7 @@ class Rows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Return n and d, like an array."""
+        """Return (n, d), as for an array."""
         return len(self), self[:1].shape[1]
 
 
@@ -149,7 +152,7 @@ Summands: TypeAlias = FloatArray | Rows
 
 
 def sum_in_order(rows: Summands) -> FloatArray:
-    """Return (d,): the sum of (n, d) rows, each added to those before it, by blocks."""
+    """Sum an (n, d) array over its rows, one block after another, and return a (d,) array."""
     sums = np.zeros((1, rows.shape[1]))
     for at in blocks(len(rows)):
         sums = np.concatenate([sums, rows[at]]).sum(axis=0, keepdims=True)
@@ -157,7 +160,7 @@ def sum_in_order(rows: Summands) -> FloatArray:
 
 
 def any_by_row(rows: Summands) -> BoolArray:
-    """Return (n,): whether each of (n, d) rows has a number that isn't 0."""
+    """Return an (n,) mask of the rows that contain a nonzero number."""
     if not isinstance(rows, Rows):
         return np.asarray(reduced(np.logical_or, rows), dtype=np.bool_)
     filled = [reduced(np.logical_or, rows[at]) for at in blocks(len(rows))]
@@ -165,7 +168,7 @@ def any_by_row(rows: Summands) -> BoolArray:
 
 
 def in_blocks(make_rows: Callable[..., FloatArray], *per_item: NDArray[Scalar]) -> Summands:
-    """Compute (n, d) rows from arrays of n items, by blocks of `BLOCK`; lazily if over `MANY`.
+    """Compute (n, d) rows in blocks of `BLOCK` items. Beyond `MANY` items, compute them on demand.
 
     For many items, intermediate steps would not fit the processor's cache, and allocating new
     memory costs more than the arithmetic. So rows of very many items are never all in memory.
@@ -178,12 +181,12 @@ def in_blocks(make_rows: Callable[..., FloatArray], *per_item: NDArray[Scalar]) 
 
 
 def blocks(n: int) -> Iterator[slice]:
-    """Split 0 to n into runs of `BLOCK`."""
+    """Yield slices of `BLOCK` items that together cover 0 to n."""
     return (slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
 
 
 def distinct(values: Counts) -> tuple[FloatArray, IntArray]:
-    """Return the distinct values of (n,) numbers in order, and the index of each number.
+    """Return the distinct values of an (n,) array in ascending order, and each element's index.
 
     Like `numpy.unique`, but without sorting if the values are steps of 1 on a short scale.
     """
@@ -226,7 +229,7 @@ def by_occurrence(codes: IntArray, n_codes: int) -> tuple[IntArray, IntArray]:
 
 
 def numbered(names: Iterable[str]) -> tuple[tuple[str, ...], IntArray]:
-    """Return the distinct names in order of occurrence, and the index of each name."""
+    """Return the distinct names in order of first occurrence, and each name's index among them."""
     index: dict[str, int] = {}
     places = np.array([index.setdefault(name, len(index)) for name in names], dtype=np.int64)
     return tuple(index), places
@@ -242,7 +245,7 @@ SUMMED_CELLS = 1 << 14  # numbers split at once, which fit the processor's cache
 
 
 def total(rows: Summands, times: IntArray | None = None) -> FloatArray:
-    """Return (d,): the sum of (n, d) rows, identical to the last bit in any order.
+    """Sum an (n, d) array over its rows. The result doesn't depend on their order.
 
     If numbers are near or below 2**-62, or above 2**17, the last bits can depend on the order.
 
@@ -260,7 +263,7 @@ def total(rows: Summands, times: IntArray | None = None) -> FloatArray:
 
 
 def weighted_total(rows: Summands, weights: FloatArray) -> FloatArray:
-    """Return (d,): `total` of (n, d) rows times (n,) weights. Whole weights are counts."""
+    """Sum an (n, d) array over its rows with (n,) weights. Integer weights count as repetitions."""
     whole = np.rint(weights)
     if np.array_equal(whole, weights):
         return total(rows, whole.astype(np.int64))
@@ -268,7 +271,7 @@ def weighted_total(rows: Summands, weights: FloatArray) -> FloatArray:
 
 
 def sums_by_step(rows: FloatArray, times: IntArray | None = None) -> FloatArray:
-    """Return (4, d): exact sums of (n, d) numbers, split into multiples of each of `STEPS`.
+    """Split (n, d) numbers into multiples of each of `STEPS`, and return exact (4, d) sums.
 
     The sums are exact, because 2**26 numbers below 2**17 need at most the 53 bits of a float. The
     last row is the sum of the remainders, at most 2**-63 of each number.
@@ -294,5 +297,5 @@ def sums_by_step(rows: FloatArray, times: IntArray | None = None) -> FloatArray:
 
 
 def joined_steps(sums: FloatArray) -> FloatArray:
-    """Return (d,): the total of the (4, d) result of `sums_by_step`, added smallest first."""
+    """Add the four rows that `sums_by_step` returned, smallest first, and return a (d,) array."""
     return np.asarray(sums[3] + sums[2] + sums[1] + sums[0])

@@ -24,14 +24,14 @@ MIN_RATINGS = 2  # one rating shows no noise
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Rule of a decision: positive if P(S meets ``positive``) >= ``tau``."""
+    """Decision rule: an item is positive if P(S meets ``positive``) is at least ``tau``."""
 
     tau: float
     positive: tuple[str, ...]
 
 
 def reaches(shares: FloatArray, tau: float) -> FloatArray:
-    """Compare with the cut-off: 1.0 if a share is at least tau, 0.0 below, nan for nan.
+    """Compare shares with the cut-off. Returns 1.0 from tau on, 0.0 below it, and nan for nan.
 
     This is the only comparison with tau in the package. It is ``>=`` (Guerdan et al. 2025, section
     2.2), with `TOLERANCE` because a share equal to tau can be stored with a rounding error below
@@ -47,13 +47,13 @@ def reaches(shares: FloatArray, tau: float) -> FloatArray:
 
 
 def check_tau(tau: float) -> None:
-    """Reject a cut-off outside (0, 1]: at 0 everything would be positive."""
+    """Reject a cut-off outside (0, 1]. With a cut-off of 0, every item would be positive."""
     if not 0.0 < tau <= 1.0:
         raise ValueError(f"tau is {tau!r}; a cut-off lies in (0, 1]")
 
 
 def hard(O: FloatArray) -> FloatArray:
-    """Return the one-hot mode of each row, with ties split evenly.
+    """Return the most common option of each row as a one-hot vector, splitting ties evenly.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def hard(O: FloatArray) -> FloatArray:
 
 
 def tied_modes(h: FloatArray) -> BoolArray:
-    """Return (n,) bool: whether each row of form ``h`` had more than one mode."""
+    """Return an (n,) mask of the rows of form ``h`` that have more than one mode."""
     return np.asarray((h > 0).sum(axis=1) > 1, dtype=np.bool_)
 
 
@@ -121,7 +121,7 @@ def aggregate(
 
 
 def _with_pseudo_counts(shares: FloatArray, m: FloatArray, n_answers: int) -> FloatArray:
-    """Return (n, K) shares from m ratings plus `SMOOTHING` pseudo-counts per answer."""
+    """Smooth (n, K) shares from m ratings by adding `SMOOTHING` pseudo-counts per answer."""
     exact = np.isinf(m)
     counted = np.where(exact, 0.0, m)[:, None]
     smoothed = ratio(shares * counted + SMOOTHING, counted + SMOOTHING * n_answers)
@@ -129,14 +129,14 @@ def _with_pseudo_counts(shares: FloatArray, m: FloatArray, n_answers: int) -> Fl
 
 
 def _with_noise(shares: FloatArray, m: FloatArray) -> FloatArray:
-    """Return (n, 2 K): shares from m ratings, and an unbiased estimate of their variance."""
+    """Return (n, 2 K) columns: shares from m ratings, then unbiased variance estimates."""
     noise = ratio(shares * (1.0 - shares), (m - 1.0)[:, None])
     both = np.hstack([shares, noise])
     return np.where((m >= MIN_RATINGS)[:, None], both, np.nan)
 
 
 def _by_rater(dist: Distributions) -> FloatArray:
-    """Return (n, m (1 + K)): whether options win against each rater, or nan if none is compared."""
+    """Return wins against each rater in (n, m (1 + K)) columns, or nan without comparisons."""
     n, K = dist.O.shape
     if dist.wins is None:
         return np.full((n, 1 + K), np.nan)
@@ -145,7 +145,7 @@ def _by_rater(dist: Distributions) -> FloatArray:
 
 
 def _meeting(dist: Distributions, positive: tuple[str, ...]) -> FloatArray:
-    """Return (n, 1): the probability that the accepted set contains a positive option."""
+    """Return an (n, 1) array of the probabilities that the accepted set has a positive option."""
     undecided = np.full(len(dist.space.sets), np.nan)
     meets = dist.space.meets(positive).astype(np.float64) if positive else undecided
     return np.asarray(dist.theta @ meets[:, None])
@@ -153,7 +153,7 @@ def _meeting(dist: Distributions, positive: tuple[str, ...]) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Aggregation:
-    """A form of rating vectors: how to derive it from rating distributions, and its needs.
+    """A form of rating vectors, with its requirements and its conversion from distributions.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Kinds of items: rows that are equal in all tables, and the number of items of each kind."""
+"""Kinds of items: items with equal rows in all tables count as one kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLE = 1 << 16  # codes below this, or 4 per item, are counted, larger ones sor
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Kinds:
-    """Groups of items with equal counts.
+    """Items grouped by equal counts.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Kinds:
 
     @classmethod
     def of(cls, *tables: Counts) -> Self:
-        """Group the items of tables, each (n, ...), by equal rows.
+        """Group items whose rows are equal in all tables. Each table has shape (n, ...).
 
         Notes
         -----
@@ -49,7 +49,7 @@ class Kinds:
 
     @classmethod
     def few(cls, most: int, *tables: Counts) -> Self | None:
-        """Group items like `of`, but return None if there are more than a given number of kinds."""
+        """Group items like `of`, but return None if that results in more than ``most`` kinds."""
         n = len(tables[0])
         code: IntArray = np.zeros(n, dtype=np.int64)
         width, limit = 1, max(TABLE, 4 * n)
@@ -78,11 +78,11 @@ class Kinds:
 
     @property
     def times(self) -> IntArray:
-        """Number of items of each kind: (R,)."""
+        """Number of items of each kind, as an (R,) array."""
         return np.bincount(self.of_item, minlength=len(self.first))
 
     def rows(self, of_kinds: FloatArray) -> Summands:
-        """Return each item's row, (n, d), from the rows of the kinds, (R, d). See `in_blocks`."""
+        """Expand (R, d) rows of kinds to (n, d) rows of items. See `in_blocks`."""
         return in_blocks(of_kinds.__getitem__, self.of_item)
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class Kinds:
 
 
 def _varying(tables: Iterable[Counts]) -> Iterator[Counts]:
-    """Return the columns, (n,), of tables (n, ...) in which items differ."""
+    """Yield the columns of (n, ...) tables that differ between items."""
     for table in tables:
         columns = table.reshape(len(table), prod(table.shape[1:]))
         if columns.size:
@@ -102,12 +102,12 @@ def _varying(tables: Iterable[Counts]) -> Iterator[Counts]:
 
 
 def renumbered(code: IntArray, width: int = 0) -> tuple[IntArray, int]:
-    """Renumber codes from 0, in order and without gaps. Return the new codes and their number."""
+    """Renumber codes from 0 without gaps, keeping their order. Also return how many there are."""
     occurs = np.bincount(code, minlength=width) > 0
     return (np.cumsum(occurs) - 1)[code], int(occurs.sum())
 
 
 def _sorted(code: IntArray) -> tuple[IntArray, int]:
-    """Renumber codes like `renumbered`, but allow for large codes."""
+    """Renumber codes like `renumbered`, but by sorting, which suits large codes."""
     codes, place = np.unique(code, return_inverse=True)
     return place.ravel(), len(codes)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def label_counts(labels: ArrayLike, K: int) -> IntArray:
-    """Count labels: (n, K) from (n, m) option indices, nan if missing.
+    """Convert (n, m) option indices to (n, K) label counts. Missing labels are nan.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def label_counts(labels: ArrayLike, K: int) -> IntArray:
 
 
 def option_indices(labels: Counts, K: int) -> IntArray:
-    """Return labels as int64. Raise ValueError if one isn't an index of K options."""
+    """Return labels as int64. Raise ValueError if a label is not an index of one of K options."""
     codes = labels.astype(np.int64, copy=False)
     outside = codes.size and codes.view(np.uint64).max() >= K  # negative numbers become huge
     if outside or (labels.dtype.kind == "f" and (codes != labels).any()):
@@ -45,7 +45,7 @@ def option_indices(labels: Counts, K: int) -> IntArray:
 
 
 def numbers_of(scale: ArrayLike | None, K: int) -> FloatArray:
-    """Return the (K,) increasing numbers for the options, by default 1 to K.
+    """Return the options' (K,) numbers, which increase. The default is 1 to K.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def numbers_of(scale: ArrayLike | None, K: int) -> FloatArray:
 
 
 def medians(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
-    """Return (n,): each item's median label, halfway between two middle labels if needed.
+    """Return each item's median label. It is halfway between the two middle labels if they differ.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def medians(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
 
 
 def modes(counts: Counts) -> FloatArray:
-    """Return (n, K): the most common label of each item one-hot, with ties split evenly.
+    """Return each item's most common label as a one-hot row of (n, K), splitting ties evenly.
 
     Rows are nan if nobody rated the item. `hard` does the same for distributions.
     """
@@ -94,7 +94,7 @@ def modes(counts: Counts) -> FloatArray:
 
 
 def majority_shares(counts: Counts) -> FloatArray:
-    """Return (n,): share of the most common label, or nan if nobody rated."""
+    """Return the most common label's share as (n,), or nan for items without ratings."""
     c = np.asarray(counts, dtype=np.float64)
     return ratio(c.max(axis=1, initial=0.0), reduced(np.add, c))
 
@@ -105,7 +105,7 @@ def median_shares(
     *,
     floor: bool = False,
 ) -> FloatArray:
-    """Return (n,): share of labels equal to the median, or nan if nobody rated.
+    """Return the share of labels that equal the median as (n,), or nan for items without ratings.
 
     Parameters
     ----------
@@ -124,6 +124,6 @@ def median_shares(
 
 
 def n_distinct(counts: Counts) -> FloatArray:
-    """Return (n,): number of distinct labels, or nan if nobody rated."""
+    """Return the number of distinct labels as (n,), or nan for items without ratings."""
     different = (np.asarray(counts) > 0).sum(axis=1).astype(np.float64)
     return np.where(different > 0, different, np.nan)

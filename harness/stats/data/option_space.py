@@ -18,7 +18,7 @@ MAX_POWERSET_OPTIONS = 10
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OptionSpace:
-    """Options and response sets in their order, which only this class defines.
+    """The options and response sets of a task. This class alone defines their order.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class OptionSpace:
 
     @classmethod
     def powerset(cls, options: Iterable[str]) -> Self:
-        """Allow every non-empty set of options, 2^K - 1 of them.
+        """Allow all 2^K - 1 non-empty sets of options.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class OptionSpace:
 
     @classmethod
     def singletons(cls, options: Iterable[str], *, sets_known: bool = True) -> Self:
-        """Allow only sets of one option: a fully specified task, or one with unknown sets."""
+        """Allow only sets of one option, for a fully specified task or one with unknown sets."""
         names = tuple(options)
         return cls(names, tuple((name,) for name in names), sets_known)
 
@@ -102,11 +102,11 @@ class OptionSpace:
 
     @property
     def fully_specified(self) -> bool:
-        """Whether each rater has exactly one reasonable option, so that O determines theta."""
+        """Return whether every set is a single option, so that O determines theta."""
         return self.sets_known and len(self.sets) == len(self.options) == int(self.membership.sum())
 
     def option_index(self, option: str) -> int:
-        """Return the index k of an option. Raise ValueError if it isn't in this space."""
+        """Return the index k of an option. Raise ValueError if it is not in this space."""
         try:
             return self._option_indices[option]
         except KeyError:
@@ -115,7 +115,7 @@ class OptionSpace:
             ) from None
 
     def set_index(self, options: Iterable[str]) -> int:
-        """Return the index v of the set with these options, in any order; ValueError if unknown."""
+        """Return the index v of the set with these options. Raise ValueError if it is unknown."""
         members = tuple(options)
         index = self._set_indices.get(frozenset(members))
         if index is None or len(members) != len(self.sets[index]):
@@ -123,7 +123,10 @@ class OptionSpace:
         return index
 
     def option_mask(self, options: Iterable[str]) -> BoolArray:
-        """Return (K,) bool: whether each option is named; ValueError for an unknown one or none."""
+        """Return a (K,) mask of these options.
+
+        Raise ValueError if one is unknown or none is passed.
+        """
         mask = np.zeros(len(self.options), dtype=np.bool_)
         for option in options:
             mask[self.option_index(option)] = True
@@ -132,7 +135,7 @@ class OptionSpace:
         return mask
 
     def meets(self, positive: Iterable[str]) -> BoolArray:
-        """Return (V,) bool: whether each response set contains at least one positive option."""
+        """Return a (V,) mask of the response sets that contain at least one positive option."""
         return np.asarray(self.membership[self.option_mask(positive)].any(axis=0), dtype=np.bool_)
 
 

@@ -35,7 +35,7 @@ Form: TypeAlias = str  # a key of FORMS
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RatingTable:
-    """Counts of answers per item, from one judge or from all raters together.
+    """Answer counts per item, for one judge or for all raters combined.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class RatingTable:
 
     @property
     def choice_counts(self) -> IntArray:
-        """The (n, K) counts of choices. Raise ValueError if these are distributions."""
+        """Return the (n, K) choice counts. Raise ValueError if the table has distributions."""
         if "forced_choice" in self.exact:
             raise ValueError(f"{self.name!r} contains distributions, not counts")
         return np.asarray(self.forced_choice, dtype=np.int64)
@@ -117,7 +117,7 @@ class RatingTable:
         return f"RatingTable({self.name!r}, {n} items, {K} options, answered {share})"
 
     def only(self, rows: IntArray) -> RatingTable:
-        """Return the table of some items, by (R,) index."""
+        """Return a table with only the items at these indices."""
         return RatingTable(
             space=self.space,
             name=self.name,
@@ -131,7 +131,7 @@ class RatingTable:
         )
 
     def masked(self, kept: BoolArray) -> RatingTable:
-        """Return the table with only some items' ratings, (n,) bool. The table keeps all items."""
+        """Return a table that keeps all items but only the ratings of items in the (n,) mask."""
         joint, wins = self.joint, self.wins
         return replace(
             self,
@@ -153,7 +153,7 @@ class RatingTable:
         response_set: Iterable[tuple[str, Iterable[str]]] = (),
         pairs: Iterable[tuple[str, Iterable[str], str]] = (),
     ) -> RatingTable:
-        """Count answered ratings, which are (item, option), (item, set) and (item, set, option).
+        """Count answers given as (item, option), (item, set) and (item, set, option) tuples.
 
         A pair counts as forced choice, as response set and jointly, because one rater gave both.
 
@@ -259,7 +259,7 @@ class Distributions:
 
     @classmethod
     def of(cls, table: RatingTable) -> Self:
-        """Convert counts to rating distributions, dividing by the number of answers.
+        """Convert counts to rating distributions by dividing by the number of answers.
 
         Parameters
         ----------
@@ -287,7 +287,7 @@ class Distributions:
 
 
 def n_choices(table: RatingTable) -> FloatArray:
-    """Return (n,): number of choices behind each row, infinite if the row is exact."""
+    """Return the number of choices as (n,), which is infinite for exact distributions."""
     choices, is_exact = answers_to(table, "forced_choice")
     return _numbers(choices, is_exact=is_exact)
 
@@ -304,7 +304,7 @@ def answers_to(table: RatingTable, elicitation: AnswerKind) -> tuple[Counts, boo
 
 
 def _numbers(counts: Counts, *, is_exact: bool) -> FloatArray:
-    """Return (n,): the sums of counts. For distributions infinity, or 0 if there is none."""
+    """Return (n,) sums of counts. Distributions sum to infinity, or to 0 if they are empty."""
     n = reduced(np.add, counts).astype(np.float64)
     return np.where(n > 0, np.inf, 0.0) if is_exact else n
 
@@ -343,13 +343,13 @@ def multilabel(theta: FloatArray, space: OptionSpace) -> FloatArray:
 
 
 def omega_of(theta: FloatArray, space: OptionSpace) -> FloatArray:
-    """Return `multilabel` without checking the rows."""
+    """Compute `multilabel` without checking the rows."""
     omega = theta @ space.membership.T.astype(np.float64)
     return np.asarray(np.minimum(omega, 1.0), dtype=np.float64)
 
 
 def check_rows(rows: FloatArray, width: int, name: str) -> FloatArray:
-    """Return (n, width) float rows that each sum to 1 or are all nan; ValueError otherwise."""
+    """Return rows as floats. Raise ValueError unless each row sums to 1 or is entirely nan."""
     array = np.asarray(rows, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != width:  # noqa: PLR2004 -- a matrix has two axes
         raise ValueError(f"{name} has shape {array.shape}; wanted (n, {width})")

@@ -1,4 +1,4 @@
-"""Rating tables after resolving abstentions or criteria."""
+"""Rating tables after abstentions or criteria are resolved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ITEM_SPACE = OptionSpace.singletons((MET, UNMET))  # of whole items
 def resolve_abstentions(
     table: RatingTable, mode: AbstentionMode, *, option: str = ""
 ) -> RatingTable:
-    """Convert abstentions according to a mode.
+    """Convert abstentions as the mode specifies.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def resolve_abstentions(
 
 
 def _with_option(table: RatingTable, option: str) -> RatingTable:
-    """Add an unchosen option with its own response set."""
+    """Add an option that nobody has chosen, along with a response set that contains only it."""
     old = table.space
     space = OptionSpace((*old.options, option), (*old.sets, (option,)), old.sets_known)
     places = [space.set_index(members) for members in old.sets]
@@ -105,7 +105,7 @@ def one_verdict_per_group(
     threshold: float = 1.0,
     weights: FloatArray | None = None,
 ) -> RatingTable:
-    """Reduce the criteria of each group of items to one verdict: whether enough are met.
+    """Combine each group's criteria into one verdict: whether enough of them are met.
 
     Parameters
     ----------

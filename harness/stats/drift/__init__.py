@@ -1,1 +1,1 @@
-"""Sequential tests for drift of a judge."""
+"""Sequential tests for a judge's drift."""

@@ -1,4 +1,4 @@
-"""Evidence against exchangeability between the replies in a window and all earlier replies.
+"""Evidence that replies in a window are not exchangeable with all earlier replies.
 
 If nothing changed, a category's count in the window, given its count among all of an item's replies
 (its bag), is hypergeometric, whatever the item's own distribution. Two tests follow: an e-value,
@@ -40,7 +40,7 @@ TILTS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)  # of the Chernoff bou
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class WindowEvidence:
-    """Both tests of one window, for S streams.
+    """Results of both tests of one window, for S streams.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class WindowEvidence:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Rows:
-    """The R distinct laws of a category's count in a window.
+    """The R distinct probability distributions of a category's count in a window.
 
     ``n_replies``, ``n_category`` and ``n_inside``, (R,) each, are the number of replies to the
     item, in the category, and inside the window. ``log_p``, (R, Y), is the log probability that 0
@@ -85,7 +85,7 @@ class _Rows:
         return cls(n_replies, n_category, n_inside, np.where(possible, log_p, -np.inf))
 
     def log_e(self, concentration: float) -> FloatArray:
-        """Return (R, Y) log e-values for a Beta prior on both sides of the window."""
+        """Return (R, Y) log e-values with a Beta prior inside and outside the window."""
         y = np.arange(self.log_p.shape[1])
         N, M, A = self.n_replies[:, None], self.n_category[:, None], self.n_inside[:, None]
         largest = int(self.n_replies.max(initial=0))
@@ -95,11 +95,11 @@ class _Rows:
         return self._normalised(np.asarray(log_h))
 
     def log_shift(self, ratio: float) -> FloatArray:
-        """Return (R, Y) log e-values for odds that changed by a factor in the window."""
+        """Return (R, Y) log e-values for odds that are multiplied by a factor inside the window."""
         return self._normalised(np.arange(self.log_p.shape[1]) * np.log(ratio))
 
     def _normalised(self, log_h: FloatArray) -> FloatArray:
-        """Divide by the expectation, or -inf if impossible."""
+        """Divide e-values by their expectation. Impossible counts get a log of -inf."""
         joint = self.log_p + log_h
         log_e = log_h - _log_sum_exp(joint)[:, None]
         return np.where(np.isfinite(self.log_p), log_e, -np.inf)
@@ -107,7 +107,7 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Cells:
-    """The U distinct combinations of a law and a count inside, with their numbers of occurrences.
+    """The U distinct combinations of a distribution and a count, with their frequencies.
 
     ``rows`` are the laws; ``row`` and ``x``, (U,) each, are the law of a combination, in ascending
     order, and its count. ``place``, (S, n, 1 + C), is the combination of each item and category,
@@ -136,16 +136,16 @@ class _Cells:
         return cls(rows, row, x_of_cell, place, _times(place, len(different)))
 
     def sums(self, table: FloatArray) -> FloatArray:
-        """Add (U, d) values over the items: (S, 1 + C, d)."""
+        """Sum (U, d) values over the items and return an (S, 1 + C, d) array."""
         return np.asarray(np.einsum("scu,ud->scd", self.times, table))
 
     def usual_sums(self, table: FloatArray) -> FloatArray:
-        """Add (U, d) values over the items, for their usual answers: (S, d)."""
+        """Sum (U, d) values of usual answers over the items and return an (S, d) array."""
         return np.asarray(np.einsum("su,ud->sd", self.times[:, 0], table))
 
 
 def window_evidence(bags: IntArray, inside: IntArray, is_outcome: BoolArray) -> WindowEvidence:
-    """Run both tests of a window.
+    """Run both tests on a window.
 
     Parameters
     ----------
@@ -172,31 +172,31 @@ def window_evidence(bags: IntArray, inside: IntArray, is_outcome: BoolArray) -> 
 
 
 def item_log_e(bags: IntArray, inside: IntArray) -> FloatArray:
-    """Return the (S, n) log e-values of single items; arguments as for `window_evidence`."""
+    """Return each item's log e-value as (S, n). The arguments are as for `window_evidence`."""
     cells = _Cells.of(bags, inside)
     log_e = _mixed(cells.rows)[cells.row, cells.x]
     return np.asarray(log_e[cells.place[..., 0]])
 
 
 def exact_p(bags: IntArray, inside: IntArray) -> FloatArray:
-    """Return only the (S,) exact p-values; arguments as for `window_evidence`."""
+    """Return only the (S,) exact p-values. The arguments are as for `window_evidence`."""
     return _exact_p(_Cells.of(bags, inside))
 
 
 def _item_sums(counts: IntArray) -> IntArray:
-    """Sum (S, n, C) counts over the categories. Faster than `numpy.sum` if there are few."""
+    """Sum (S, n, C) counts over the categories. Faster than `numpy.sum` for few categories."""
     return np.asarray(np.einsum("snc->sn", counts))
 
 
 def _pairs(n_replies: IntArray, n_inside: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Number the distinct pairs: return each pair's number, and both parts of each number."""
+    """Number the distinct pairs. Return each element's pair number and both parts of each pair."""
     size = int(n_inside.max(initial=0)) + 1
     different, pair = _places(n_replies * size + n_inside)
     return pair, *np.divmod(different, size)
 
 
 def _places(key: IntArray) -> tuple[IntArray, IntArray]:
-    """Return an array's distinct values in order, and the index of each of its values.
+    """Return an array's distinct values in ascending order, and the index of each element.
 
     Like `numpy.unique`, but by counting if the values are dense.
     """
@@ -209,7 +209,7 @@ def _places(key: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _times(place: IntArray, n_cells: int) -> FloatArray:
-    """Count the cells of (S, n, 1 + C) items: (S, 1 + C, n_cells)."""
+    """Count how many items are in each cell and return an (S, 1 + C, n_cells) array."""
     n_streams, _, n_columns = place.shape
     shape = (n_streams, n_columns, n_cells)
     start = np.arange(n_streams * n_columns).reshape(n_streams, 1, n_columns) * n_cells
@@ -231,7 +231,7 @@ def _mix_with_one(log_e: FloatArray, share: float) -> FloatArray:
 
 
 def _shifts(cells: _Cells, is_outcome: BoolArray) -> tuple[FloatArray, IntArray]:
-    """Return the (S, 1 + C, 5) log e-values of common shifts, and the number that enter, (S,)."""
+    """Return (S, 1 + C, 5) log e-values for common shifts, and (S,) numbers of shifts tested."""
     tables = [cells.rows.log_shift(ratio)[cells.row, cells.x] for ratio in RATIOS]
     n_category = cells.rows.n_category[cells.row].astype(np.float64)
     *log_shifts, n_replies = np.moveaxis(cells.sums(np.stack([*tables, n_category], axis=-1)), 2, 0)
@@ -247,7 +247,7 @@ def _shifts(cells: _Cells, is_outcome: BoolArray) -> tuple[FloatArray, IntArray]
 
 
 def _exact_p(cells: _Cells) -> FloatArray:
-    """Return the probability of a sum of item scores at least as large as observed, (S,)."""
+    """Return the (S,) probabilities of a total score at least as large as the observed score."""
     starts = np.flatnonzero(np.diff(cells.row, prepend=-1))
     n_items = np.add.reduceat(cells.times[:, 0], starts, axis=1)  # for each law
     used = n_items.any(axis=0)
@@ -258,7 +258,7 @@ def _exact_p(cells: _Cells) -> FloatArray:
 
 
 def _tails(law: FloatArray, n_items: FloatArray, observed: IntArray) -> FloatArray:
-    """Return (S,): the probability that a sum of scores is at least the observed one.
+    """Return the (S,) probabilities that a sum of scores is at least the observed sum.
 
     The transform is lengthened until a sum beyond `TAIL` of its length has a probability of at most
     1e-12, which is then the p-value there. Otherwise 1e-12 is added to cover truncation and
@@ -276,14 +276,14 @@ def _tails(law: FloatArray, n_items: FloatArray, observed: IntArray) -> FloatArr
 
 
 def _scores(rows: _Rows) -> IntArray:
-    """Return (R, Y): each count's score as evidence for a change, in steps."""
+    """Return each count's score, in steps, as evidence for a change. The shape is (R, Y)."""
     log_e = np.minimum(rows.log_e(SCORE_CONCENTRATION), SCORE_MAX_LOG_E)
     steps = np.round(np.log(0.75 + 0.25 * np.exp(log_e)) / SCORE_STEP)
     return np.maximum(steps, 0.0).astype(np.int64)
 
 
 def _score_law(log_p: FloatArray, scores: IntArray) -> FloatArray:
-    """Return (R, K): the probability of each score of an item."""
+    """Return the probability of each score of an item as an (R, K) array."""
     n_rows, n_scores = len(scores), int(scores.max(initial=0)) + 1
     cell = np.arange(n_rows)[:, None] * n_scores + scores
     law = np.bincount(cell.ravel(), np.exp(log_p).ravel(), n_rows * n_scores)
@@ -291,7 +291,7 @@ def _score_law(log_p: FloatArray, scores: IntArray) -> FloatArray:
 
 
 def _sum_law(law: FloatArray, n_items: FloatArray, length: int) -> FloatArray:
-    """Return (S, length): the probability of each sum of scores."""
+    """Return the probability of each sum of scores as an (S, length) array."""
     transform = np.fft.rfft(law, n=length, axis=1)
     log_size = np.log(np.maximum(np.abs(transform), np.finfo(np.float64).tiny))
     size = np.exp(np.einsum("sr,rf->sf", n_items, log_size))
@@ -300,7 +300,7 @@ def _sum_law(law: FloatArray, n_items: FloatArray, length: int) -> FloatArray:
 
 
 def _chernoff(law: FloatArray, n_items: FloatArray, bound: float) -> FloatArray:
-    """Return an upper bound on the probability of a sum of at least ``bound``: (S,)."""
+    """Return (S,) upper bounds on the probability that the sum is at least ``bound``."""
     tilts = np.array(TILTS)
     growth = np.log(np.einsum("rk,kt->rt", law, np.exp(np.outer(np.arange(law.shape[1]), tilts))))
     exponent = np.einsum("sr,rt->st", n_items, growth) - tilts * bound
@@ -317,7 +317,7 @@ def _log_gamma(offset: float, largest: int) -> FloatArray:
 
 
 def _log_choose(n: IntArray, k: IntArray) -> FloatArray:
-    """Return log binomial coefficients, or any number if k exceeds n."""
+    """Return log binomial coefficients. The result is arbitrary if k exceeds n."""
     log_factorial = _log_gamma(1.0, int(n.max(initial=0)))
     k = np.minimum(k, n)
     return np.asarray(log_factorial[n] - log_factorial[k] - log_factorial[n - k])

@@ -1,4 +1,4 @@
-"""Changed judges, at one error rate over judges, elicitations and rounds."""
+"""Detection of changed judges, at one error rate over judges, elicitations and rounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class JudgeChange:
-    """Result of the test of whether a judge changed.
+    """Result of testing whether a judge changed.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class JudgeChange:
 
 @dataclass(frozen=True, slots=True)
 class CommonChange:
-    """Streams that changed in the same round and in overlapping windows.
+    """Streams that changed in the same round and whose windows overlap.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Smallest change that a schedule of rounds detects."""
+"""The smallest change that a schedule of rounds detects."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LookSchedule:
 
     @property
     def threshold(self) -> float:
-        """Return the threshold for a stream's p-value."""
+        """Return the p-value at or below which a stream counts as changed."""
         return self.alpha / (self.n_judges * self.n_elicitations)
 
 
@@ -85,12 +85,12 @@ class DetectableChange:
 
     @property
     def share(self) -> float | None:
-        """Return the share of items that must change, or None if unknown."""
+        """Return the smallest detectable share of changed items, or None if it is unknown."""
         return None if self.n_changed is None else self.n_changed / self.n_items
 
 
 def fewest_changed_items(n_baseline: int, schedule: LookSchedule) -> int:
-    """Return the floor: the number of changed items below which no schedule detects a change.
+    """Return the minimum number of changed items that any schedule can detect.
 
     An item that changed after s0 equal baseline replies and has r new ones has a p-value of at
     least ``1 / C(s0 + r, r)``. Together, k of them must reach their window's share of alpha.
@@ -174,7 +174,7 @@ def anchor_size(
     max_items: int,
     n_schedules: int = N_SCHEDULES,
 ) -> int | None:
-    """Return the number of items that detects a change in a share of them with 80 % power.
+    """Return how many items are needed to detect a change in a share of them with 80 % power.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def anchor_size(
 
 
 def _smallest(candidates: range, power: Callable[[int], float]) -> int | None:
-    """Return the first candidate with enough power, by doubling steps and then bisection."""
+    """Find the first candidate with enough power, using exponential search and then bisection."""
     low, step = -1, 1  # the last place known to have too little power
     high = 0
     while high < len(candidates) and power(candidates[high]) < POWER:
@@ -233,7 +233,7 @@ def _smallest(candidates: range, power: Callable[[int], float]) -> int | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Simulation:
-    """Simulated schedules of a stream that changes in round 1."""
+    """Simulated schedules for a stream that changes in round 1."""
 
     counts: ReplyCounts
     schedule: LookSchedule
@@ -253,7 +253,7 @@ class _Simulation:
         return n_noticed / self.n_schedules
 
     def _draw(self, size: int, n_items: int, n_changed: int, rng: np.random.Generator) -> IntArray:
-        """Draw counts: (size, looks + 1, n_items, C)."""
+        """Draw counts as a (size, looks + 1, n_items, C) array."""
         own, _ = _with_an_alternative(self.counts)
         shares = own.sum(axis=0) / own.sum()
         chosen = np.tile(np.arange(len(own)), (size, 1))
@@ -272,7 +272,7 @@ class _Simulation:
 
 
 def _with_an_alternative(counts: ReplyCounts) -> tuple[IntArray, BoolArray]:
-    """Return the (n, C) baseline and its outcomes, (C,), without categories that don't occur.
+    """Drop categories that never occur. Return the (n, C) baseline and a (C,) mask of outcomes.
 
     An empty category is added if all replies are the same.
     """
@@ -284,14 +284,14 @@ def _with_an_alternative(counts: ReplyCounts) -> tuple[IntArray, BoolArray]:
 
 
 def _concentration(flip_rate: float, shares: FloatArray) -> float:
-    """Return the Dirichlet prior's concentration for replies that flip at this rate."""
+    """Return the concentration of the Dirichlet prior that matches a flip rate."""
     unlike = 1.0 - float((shares**2).sum())  # probability that replies to different items differ
     noise = min(flip_rate / unlike, 0.99) if unlike > 0 else 0.0
     return noise / (1.0 - noise)
 
 
 def _normalised(weights: FloatArray, shares: FloatArray) -> FloatArray:
-    """Normalise over the last axis. An item without replies gets the shares."""
+    """Normalise weights over the last axis. Items without replies get the overall shares."""
     sums = weights.sum(axis=-1, keepdims=True)
     return np.asarray(np.where(sums > 0, weights / np.where(sums > 0, sums, 1.0), shares))
 
@@ -303,7 +303,7 @@ def _swapped(
     changed: BoolArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Swap the usual answer of some items with a different answer."""
+    """Swap the probabilities of the usual answer and a different answer for the changed items."""
     tiny = np.finfo(np.float64).tiny  # allows an empty category if there is no other
     score = np.log(np.maximum(shares, tiny)) + rng.gumbel(size=chance.shape)
     np.put_along_axis(score, usual[..., None], -np.inf, axis=2)

@@ -1,4 +1,4 @@
-"""Windows of rounds, counts of a judge's replies in them, and retest noise."""
+"""Windows of rounds, a judge's reply counts in them, and the retest flip rate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LENGTHS = (1, 2, 4, 8, 16, 32, 64)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Window:
-    """The last rounds, compared with everything before them.
+    """Consecutive rounds that are compared with everything before them.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Window:
 
     @property
     def first_look(self) -> int:
-        """Return the first round of the window."""
+        """Return the window's first round."""
         return self.look - self.length + 1
 
     @property
@@ -53,7 +53,7 @@ class Window:
 
 @lru_cache(maxsize=4096)
 def windows_of(look: int) -> tuple[Window, ...]:
-    """Return a round's windows: all rounds since the baseline, and the last 1, 2, 4, ..., 64.
+    """Return the windows that end in a round: all rounds, and the last 1, 2, 4, ..., 64.
 
     Examples
     --------
@@ -68,7 +68,7 @@ N_AXES = 3
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ReplyCounts:
-    """Replies in one stream, which is one judge and one elicitation.
+    """Reply counts for one stream, which is one judge and one elicitation.
 
     Attributes
     ----------
@@ -129,15 +129,15 @@ class ReplyCounts:
 
     @property
     def is_outcome(self) -> BoolArray:
-        """Return whether each category is an outcome, (C,)."""
+        """Return a (C,) mask of the categories that are outcomes."""
         return np.array([category in self.outcomes for category in self.categories], dtype=bool)
 
     def before(self, window: Window) -> IntArray:
-        """Return the (n, C) counts of all replies before a window, including the baseline."""
+        """Return (n, C) counts of all replies before a window, including the baseline."""
         return np.asarray(self.counts[: window.first_look].sum(axis=0))
 
     def inside(self, window: Window) -> IntArray:
-        """Return the (n, C) counts of the replies in a window."""
+        """Return (n, C) counts of the replies in a window."""
         return np.asarray(self.counts[window.first_look : window.look + 1].sum(axis=0))
 
 
@@ -146,7 +146,7 @@ MIN_REPLIES = 2  # one reply shows no noise
 
 @dataclass(frozen=True, slots=True)
 class LookFlips:
-    """Difference between a round and the baseline, for description only.
+    """Difference between a round and the baseline. It is descriptive, without an error rate.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class LookFlips:
 
 
 def retest_flip_rate(counts: ReplyCounts) -> Estimate:
-    """Estimate how often two replies to the same item differ even if nothing changed.
+    """Estimate how often two replies to the same item differ if the judge is unchanged.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def retest_flip_rate(counts: ReplyCounts) -> Estimate:
 
 
 def look_flips(counts: ReplyCounts, look: int) -> LookFlips:
-    """Describe how the replies in a round differ from the baseline.
+    """Describe how a round's replies differ from the baseline.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Change of a metric: its confidence sequence, and a paired bound for a changed judge."""
+"""Change in a metric: confidence sequences, and tests of whether a judge became worse."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EARLY_SHARE = 0.35  # of a start round's weight, for each of its windows with on
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ItemScores:
-    """Scores of each item's replies in each round, for a metric that is a mean over items.
+    """Scores of each item's replies per round, for a metric that is a mean over items.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ItemScores:
         return f"ItemScores({self.sums.shape[1]} items, {len(self.sums) - 1} looks)"
 
     def changes(self, window: Window) -> FloatArray:
-        """Return each item's mean in a window minus its baseline mean, if both exist."""
+        """Return each item's change in mean score from the baseline to a window."""
         looks = slice(window.first_look, window.look + 1)
         n_before, n_inside = self.n_replies[0], self.n_replies[looks].sum(axis=0)
         both = (n_before > 0) & (n_inside > 0)
@@ -90,7 +90,7 @@ class WorsePath:
         return f"WorsePath({len(self.log_e_sums)} looks, margin {self.margin})"
 
     def first_look_at(self, threshold: float) -> int | None:
-        """Return the first round with a sum of at least ``1 / threshold``, or None without one."""
+        """Return the first round whose sum is at least ``1 / threshold``, or None."""
         bound = -np.log(threshold)
         return next((t for t, value in enumerate(self.log_e_sums, 1) if value >= bound), None)
 
@@ -145,7 +145,7 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
 
 
 def largest_margin(scores: ItemScores, threshold: float) -> float | None:
-    """Return the largest margin for which there is evidence of a fall in the mean score.
+    """Return the largest margin that the fall in mean score significantly exceeds.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def largest_margin(scores: ItemScores, threshold: float) -> float | None:
 
 
 def log_window_weights(look: int) -> FloatArray:
-    """Return the log weights of windows that end in a round, by first round, (look,).
+    """Return the log weights of the windows that end in a round, ordered by first round.
 
     The weights sum to 1 over all windows of all rounds.
 
@@ -247,7 +247,7 @@ def _log_e_sums(scores: ItemScores, margin: float) -> list[float]:
 
 
 def _window_log_e(scores: ItemScores, look: int, margin: float) -> FloatArray:
-    """Return the log weights times e-values of windows that end in a round, by first round."""
+    """Return log weighted e-values of the windows that end in a round, ordered by first round."""
     n_before, before = scores.n_replies[0], ratio(scores.sums[0], scores.n_replies[0])
     n_inside = np.cumsum(scores.n_replies[look:0:-1], axis=0)[::-1]
     inside = np.cumsum(scores.sums[look:0:-1], axis=0)[::-1]
@@ -257,7 +257,7 @@ def _window_log_e(scores: ItemScores, look: int, margin: float) -> FloatArray:
 
 
 def _log_bets(falls: FloatArray, margin: float, n_items: IntArray | int = 1) -> FloatArray:
-    """Return the (...,) log means over the bets, from (..., n) changes plus the margin."""
+    """Average the bets on (..., n) changes plus the margin, and return the (...,) logs."""
     log_shares = [
         np.log(share) + (n_items * np.log1p(-bet * falls)).sum(axis=-1)
         for bet, share in zip(BETS / (1.0 + margin), BET_SHARES, strict=True)
@@ -266,7 +266,7 @@ def _log_bets(falls: FloatArray, margin: float, n_items: IntArray | int = 1) -> 
 
 
 def log_betting_e_value(changes: FloatArray, margin: float, n_items: IntArray | int = 1) -> float:
-    """Return the log e-value against a mean change of at least ``-margin``, from one window.
+    """Return one window's log e-value against a mean change of at least ``-margin``.
 
     ``changes`` are (n,) in [-1, 1], each for one item or for a given number. With a negative
     margin, the test is whether the mean falls short of that rise.
@@ -278,7 +278,7 @@ STEP = 0.001  # step size for the ends
 
 
 def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
-    """Return the change in the mean score of a round from the baseline.
+    """Return a round's change in mean score from the baseline.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
 
 
 def _upper_end(changes: FloatArray, n_items: IntArray, bound: float) -> float:
-    """Return the least mean change, in steps, such that all larger ones are rejected; else 1."""
+    """Return the smallest change such that all larger ones are rejected, or 1 if there is none."""
     n_steps = round(1.0 / STEP)
 
     def rejected(step: int) -> bool:

@@ -21,7 +21,7 @@ TIE_DIGITS = 9
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Estimated type of a change, from the largest part of a window's e-value.
+    """Estimated type of a change, from the largest component of a window's e-value.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class WindowResult:
-    """Both tests of one window.
+    """Results of both tests for one window.
 
     Attributes
     ----------
@@ -66,12 +66,12 @@ class WindowResult:
 
     @property
     def weighted_log_e(self) -> float:
-        """Return the log of weight times e-value."""
+        """Return the log of the weighted e-value."""
         return self.log_e + log(self.window.weight)
 
     @property
     def weighted_p(self) -> float:
-        """Return the p-value divided by its weight. Can exceed 1."""
+        """Return the p-value divided by the window's weight. The result can exceed 1."""
         return self.p / self.window.weight
 
 
@@ -104,7 +104,7 @@ class LookResult:
 
     @property
     def strongest(self) -> WindowResult:
-        """Return the window with the most evidence of a change, by the p-value's test."""
+        """Return the window with the strongest evidence, from the test that set the p-value."""
         return self.most_e if self._p_of_e <= self.p_bound else self.least_p
 
     @property
@@ -129,11 +129,11 @@ class StreamPath:
 
     @property
     def p_value(self) -> float:
-        """Return the p-value after the last round, or 1 before the first."""
+        """Return the p-value after the last round, or 1 if there are no rounds."""
         return self.looks[-1].p_value if self.looks else 1.0
 
     def first_look_at(self, threshold: float) -> LookResult | None:
-        """Return the first round with a p-value at or below a threshold: the alarm."""
+        """Return the alarm: the first round whose p-value is at or below the threshold."""
         return next((look for look in self.looks if look.p_value <= threshold), None)
 
 
@@ -187,7 +187,7 @@ def stream_path(counts: ReplyCounts, *, earlier: StreamPath | None = None) -> St
 
 
 def item_evidence(counts: ReplyCounts, window: Window) -> FloatArray:
-    """Return the log e-value of each item in a window, (n,).
+    """Return an (n,) array with each item's log e-value in a window.
 
     Items with the largest values are the likeliest to have changed; this is a description without
     an error rate. The value is 0 for an item whose replies are all the same.
@@ -200,7 +200,7 @@ def item_evidence(counts: ReplyCounts, window: Window) -> FloatArray:
 def stacked_paths(
     counts: IntArray, is_outcome: BoolArray, *, stop_at: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return ``log_e_sum`` and ``p_bound`` of many streams at once, (S, T) each, for simulations.
+    """Compute ``log_e_sum`` and ``p_bound`` for many streams at once, for simulations.
 
     ``counts``, (S, T + 1, n, C), and ``is_outcome``, (C,), are as in `ReplyCounts`. Once a stream's
     p-value is at most ``stop_at``, its last values are repeated.
@@ -223,7 +223,7 @@ def stacked_paths(
 
 
 def anytime_p_values(log_e_sums: FloatArray, p_bounds: FloatArray) -> FloatArray:
-    """Return the anytime-valid p-values for results of `stacked_paths`."""
+    """Return anytime-valid p-values for the results of `stacked_paths`."""
     by_e = np.exp(-np.maximum(log_e_sums, 0.0))
     return np.minimum(1.0, 2.0 * np.minimum(by_e, p_bounds))
 
@@ -241,7 +241,7 @@ def _window_result(counts: ReplyCounts, window: Window) -> WindowResult:
 
 
 def _largest(evidence: WindowEvidence, categories: tuple[str, ...]) -> Component:
-    """Return the component with the largest e-value. If tied, a category that rose comes first.
+    """Return the component with the largest e-value. In a tie, a category that rose wins.
 
     A rarer usual answer and a more common other category can be the same fact.
     """
@@ -259,7 +259,7 @@ def _largest(evidence: WindowEvidence, categories: tuple[str, ...]) -> Component
 
 
 def _next_look(last: LookResult | None, results: list[WindowResult]) -> LookResult:
-    """Add a round's windows to the previous results."""
+    """Add a round's windows to the results so far."""
     log_e_sum, p_bound = (last.log_e_sum, last.p_bound) if last else (-inf, inf)
     past_e, past_p = ([last.most_e], [last.least_p]) if last else ([], [])
     weighted = [log_e_sum, *(result.weighted_log_e for result in results)]

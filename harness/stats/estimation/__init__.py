@@ -1,1 +1,1 @@
-"""Means over a population that a judge rated fully and people rated partly."""
+"""Population means from a judge's verdicts on all items and human labels for some."""

@@ -32,7 +32,7 @@ UNBOUNDED = 1e6  # saddlepoint, if nothing bounds it
 
 @dataclass(frozen=True, slots=True)
 class ScoreUnits:
-    """Independent units of R data sets: items, or groups of items.
+    """Independent units in R data sets. A unit is an item or a group of items.
 
     Attributes
     ----------
@@ -49,11 +49,11 @@ class ScoreUnits:
 
     @property
     def mean(self) -> FloatArray:
-        """(R,) means over the units."""
+        """Means over the units, as an (R,) array."""
         return np.asarray(self.sums.sum(axis=1) / self.sizes.sum(axis=1))
 
     def limit(self, end: FloatArray, tail: float) -> FloatArray:
-        """Return (R,) limits of the mean towards one end of the scale.
+        """Return (R,) confidence limits for the mean towards one end of the scale.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class ScoreUnits:
         return limits
 
     def _searched(self, end: FloatArray, tail: float) -> FloatArray:
-        """Search for the limits by the secant method, with halving if a step leaves the bracket."""
+        """Find the limits by the secant method, and halve any step that leaves the bracket."""
         size = (self.sizes**2).sum(axis=1) / self.sizes.sum(axis=1)
         sums = np.column_stack([self.sums, end * size])
         sizes = np.column_stack([self.sizes, size])
@@ -108,12 +108,12 @@ class ScoreUnits:
 
 
 def _total(values: FloatArray) -> FloatArray:
-    """Return the sum of each row, whose last value belongs to the extra unit."""
+    """Sum each row. The last value belongs to the extra unit and counts `EXTRA` times."""
     return np.asarray(values[:, :-1].sum(axis=1) + EXTRA * values[:, -1])
 
 
 def _normal_score(factors: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return z with Phi(z) = P(sum of factors x random weights + normal noise <= 0), by row."""
+    """Return each row's z with Phi(z) = P(sum of factors x random weights + normal noise <= 0)."""
     spread = np.sqrt(_total(factors**2) + noise)
     scale = np.where(spread > 0.0, spread, 1.0)
     factors, noise = factors / scale[:, None], noise / scale**2

@@ -1,4 +1,4 @@
-"""Number of labels for differences between systems with a wanted width, by simulation."""
+"""Number of labels needed for differences between systems, found by simulation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PromptedStratum:
-    """Labels and verdicts of a system, by prompt.
+    """A system's labels and verdicts, with the prompt of each.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ def plan_difference_labels(
     bounds: tuple[float, float],
     rng: np.random.Generator,
 ) -> LabelPlan:
-    """Return the number of labels likely to give all differences an interval of a wanted width.
+    """Return how many labels are needed so that no difference's interval exceeds a target width.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def plan_difference_labels(
 
 @dataclass(frozen=True, slots=True)
 class _Grown:
-    """A system's labels in a simulated data set, with the prompt number of each."""
+    """A system's labels in a simulated data set, with each label's prompt number."""
 
     stratum: PopulationStratum
     units: IntArray
@@ -134,7 +134,7 @@ class _Rows:
     def grown(
         self, n_more: int, bounds: tuple[float, float], rng: np.random.Generator
     ) -> list[_Grown]:
-        """Return each system's labels with additional ones, drawn by prompt."""
+        """Add labels, drawn by prompt, and return all labels of each system."""
         ends = np.array(list(product(bounds, bounds)))
         n_systems, n_units = len(self.systems), int(self.unit.max()) + 1
         system = np.concatenate([self.system, np.arange(n_systems).repeat(len(ends))])
@@ -175,7 +175,7 @@ def _widest(
     means: Means,
     bounds: tuple[float, float],
 ) -> FloatArray:
-    """Return the width of the widest interval for a difference, in each data set."""
+    """Return the width of the widest interval for a difference in each data set."""
     limits, by_judge = [], []
     for place in range(len(systems)):
         found, uses_judge = means([[grown[place].stratum] for grown in data_sets])
@@ -207,7 +207,7 @@ def _widest(
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """Contributions of prompts to a system's mean, as in `PromptSums`, by prompt number.
+    """Contributions of prompts to a system's mean, as in `PromptSums`, ordered by prompt number.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ class _Added:
         return cls(labelled, np.bincount(grown.units) > 0, slope, left, variance)
 
     def correlation(self, other: _Added, unlabelled: float) -> float:
-        """Return the correlation of two means, as in `PromptSums.correlation`."""
+        """Return the correlation between two means, as in `PromptSums.correlation`."""
         n = min(len(self.labelled), len(other.labelled))
         shared = int((self.has_labels[:n] & other.has_labels[:n]).sum())
         covariance = float(self.labelled[:n] @ other.labelled[:n])

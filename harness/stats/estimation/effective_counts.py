@@ -1,4 +1,4 @@
-"""Labelled items, and the number of independent yes-or-no labels with equal information."""
+"""Labelled items, and how many independent yes-or-no labels are as informative."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRIOR_GROUPS = 0.1  # groups of identical items, towards which the dispersion is
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Items rated by both raters and the judge.
+    """Items that have both human labels and the judge's verdicts.
 
     Attributes
     ----------
@@ -48,11 +48,11 @@ class Labelled:
 
     @property
     def independent(self) -> bool:
-        """Whether items are equally likely, independent draws from the population."""
+        """Return whether items are independent draws with equal probabilities."""
         return self.groups is None and self.weights is None
 
     def rows(self, which: BoolArray) -> Labelled:
-        """Return some of the items."""
+        """Return the selected items."""
         return Labelled(
             self.labels[which],
             self.verdicts[which],
@@ -62,7 +62,7 @@ class Labelled:
 
     @property
     def shares(self) -> FloatArray:
-        """(n,) weights that sum to 1."""
+        """Item weights that sum to 1, as an (n,) array."""
         n = len(self.labels)
         return np.full(n, 1.0 / n) if self.weights is None else self.weights / self.weights.sum()
 
@@ -86,7 +86,7 @@ def two_phase_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
 
 
 def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
-    """Return counts of independent items with the same amount of information.
+    """Return counts of independent items that would be equally informative.
 
     Labels are scaled by their `dispersion` about the verdicts, and verdicts by that of
     `JudgedMean.dispersion`, or of the labelled items' verdicts if the unlabelled items' groups
@@ -118,7 +118,7 @@ def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
 
 
 def verdict_dispersion(labelled: Labelled, judged: JudgedMean) -> float:
-    """Return the number of unlabelled items' verdicts that equal one independent verdict; >= 1."""
+    """Return how many unlabelled verdicts are as informative as one independent verdict."""
     if judged.dispersion is not None:
         return max(judged.dispersion, 1.0)
     if labelled.groups is None:
@@ -133,18 +133,18 @@ def _over(judged: FloatArray, labelled: FloatArray) -> FloatArray:
 
 
 def freedom(labelled: Labelled) -> int | None:
-    """Return the degrees of freedom of the variance between groups, or None without groups."""
+    """Return the degrees of freedom of the between-group variance, or None without groups."""
     return None if labelled.groups is None else len(np.unique(labelled.groups)) - 1
 
 
 def effective_number(labelled: Labelled) -> float:
-    """Return the number of independent yes-or-no labels that equal the labels' information."""
+    """Return the number of independent yes-or-no labels that would be equally informative."""
     mean = labelled.shares @ labelled.labels
     return len(labelled.labels) / dispersion(labelled, np.full_like(labelled.labels, mean))
 
 
 def dispersion(labelled: Labelled, fitted: FloatArray) -> float:
-    """Return the variance of the labels' mean relative to independent yes-or-no labels.
+    """Return the variance of the mean label relative to that of independent yes-or-no labels.
 
     It is below 1 if labels are shares of several raters, above 1 if items in groups are similar or
     weights differ, and exactly 1 for independent labels of 0 and 1 with equal weights.

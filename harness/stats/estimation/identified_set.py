@@ -1,4 +1,4 @@
-"""Intervals for a share that is only identified up to an interval.
+"""Intervals for a share that the data only bound.
 
 Among raters who chose a negative option, a share beta would accept a positive one as well
 (guerdan2025, Section 4). The share of raters whose set meets the positive options is then mu + beta
@@ -25,12 +25,12 @@ _NORMAL = NormalDist()
 
 
 def endorsed_share(chosen: float, beta: float) -> float:
-    """Return the share whose set meets the positive options, from the share who choose one."""
+    """Convert the share of raters who choose a positive option to the share who accept one."""
     return chosen + beta * (1.0 - chosen)
 
 
 def share_above(tau: float, low: float, high: float) -> tuple[float, float]:
-    """Bound the share of items whose own share is at least tau, from the mean share.
+    """Bound the proportion of items whose share is at least tau, given the mean share.
 
     A few raters don't determine an item's share, but the mean over items bounds the number of items
     that reach tau (Markov's inequality, from both sides).
@@ -54,7 +54,7 @@ def share_above(tau: float, low: float, high: float) -> tuple[float, float]:
 
 
 def partial_critical(width_in_errors: float, level: float) -> float:
-    """Return the critical value that covers each point of an identified set.
+    """Return the critical value for an interval that covers each point of an identified set.
 
     Imbens and Manski, Confidence intervals for partially identified parameters (Econometrica 2004),
     Eq. 7: the c with ``Phi(c + width / error) - Phi(-c) = level``. It ranges from the two-sided
@@ -88,7 +88,7 @@ def identified_interval(
     *,
     pointwise: bool = True,
 ) -> tuple[float, float]:
-    """Return an interval for the accepting share if beta is only known up to an interval.
+    """Return an interval for the accepting share if only an interval for beta is known.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def paired_interval(
     beta: PairedBeta,
     critical: float,
 ) -> tuple[float, float]:
-    """Return the accepting shares that choices and pairs together don't reject.
+    """Return the accepting shares that choices and pairs do not jointly reject.
 
     The likelihood is a product: choices determine the share mu who choose a positive option, and
     pairs with a negative choice determine beta. A share mu + beta (1 - mu) is rejected if, for all

@@ -1,4 +1,4 @@
-"""Number of labels for an interval with a wanted width, from simulated reports."""
+"""Number of labels needed for an interval of a target width, from simulated reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNSEEN = 0.25  # weight of each combination of extreme label and verdict, in uni
 
 @dataclass(frozen=True, slots=True)
 class LabelPlan:
-    """Number of labels likely to give an interval a wanted width.
+    """Number of labels that probably suffice for an interval of a target width.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ def plan_labels(
     bounds: tuple[float, float],
     rng: np.random.Generator,
 ) -> LabelPlan:
-    """Return the number of labels likely to give an interval a wanted width.
+    """Return how many labels are probably needed for an interval of a target width.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def least_labels(
     n_now: int,
     n_items: int,
 ) -> LabelPlan:
-    """Return the least number of labels likely to give an interval a wanted width.
+    """Return the smallest number of labels that probably suffices for a target width.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def least_labels(
 
 
 def _n_to_label(stratum: PopulationStratum) -> int:
-    """Return the number of unlabelled items to draw labels from, given the weights."""
+    """Return how many unlabelled items labels can still be drawn from, given the weights."""
     n_drawn = 0 if stratum.labelled.weights is None else len(stratum.labelled.labels)
     return max(stratum.judged.n - n_drawn, 0)
 
@@ -140,7 +140,7 @@ def _n_to_label(stratum: PopulationStratum) -> int:
 def _grown(
     strata: DataSet, n: int, bounds: tuple[float, float], rng: np.random.Generator
 ) -> list[PopulationStratum]:
-    """Draw future labels until there are n in total."""
+    """Draw future labels until there are n labels in total."""
     n_now = sum(len(stratum.labelled.labels) for stratum in strata)
     grown = []
     for stratum in strata:
@@ -156,7 +156,7 @@ def _grown(
 
 
 def scaled(judged: JudgedMean, n: int) -> JudgedMean:
-    """Return sums scaled to n items."""
+    """Scale sums to n items."""
     part = n / judged.n
     return replace(judged, n=n, total=part * judged.total, deviations=part * judged.deviations)
 
@@ -164,7 +164,7 @@ def scaled(judged: JudgedMean, n: int) -> JudgedMean:
 def _with_more(
     labelled: Labelled, n_more: int, bounds: tuple[float, float], rng: np.random.Generator
 ) -> Labelled:
-    """Return labels with additional ones, drawn by unit."""
+    """Return the labels plus additional labels, which are drawn by unit."""
     if n_more == 0:
         return labelled
     n = len(labelled.labels)
@@ -193,7 +193,7 @@ def _with_more(
 def drawn_rows(
     units: IntArray, chances: FloatArray, n_more: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """Return the rows of drawn units, up to a number of rows, and each row's unit number."""
+    """Draw units until they have the required number of rows. Return rows and unit numbers."""
     order = np.argsort(units, kind="stable")
     sizes = np.bincount(units)
     starts = np.concatenate([[0], sizes.cumsum()[:-1]])

@@ -64,7 +64,7 @@ def draw_probabilities(spread: FloatArray, n_labels: int) -> FloatArray:
 
 
 def label_spreads(labels: FloatArray, verdicts: FloatArray, asked: FloatArray) -> FloatArray:
-    """Return the expected standard deviation of each item's label, given its verdict.
+    """Return the expected standard deviation of each item's label given the judge's verdict.
 
     Parameters
     ----------
@@ -149,12 +149,12 @@ def confidence_sequence(
 
 
 def share_bounds(share: float, n: int, alpha: float) -> tuple[float, float]:
-    """Return an interval for a mean of n values in [0, 1], by Chernoff's inequality.
+    """Return an interval for a mean of n values in [0, 1], from Chernoff's inequality.
 
     Examples
     --------
-    >>> tuple(round(end, 3) for end in share_bounds(0.02, 2000, 0.005))
-    (0.01, 0.034)
+    >>> tuple(round(float(end), 3) for end in share_bounds(0.02, 2000, 0.005))
+    (0.011, 0.033)
     """
     grid = np.linspace(0.0, 1.0, GRID)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -167,7 +167,7 @@ def share_bounds(share: float, n: int, alpha: float) -> tuple[float, float]:
 
 
 class _Wealth:
-    """Winnings of the bets against each candidate mean, and the means not yet rejected."""
+    """Wealth from betting against each candidate mean, and the means that remain."""
 
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
@@ -189,7 +189,7 @@ class _Wealth:
         history: _History,
         slack: tuple[float, float],
     ) -> FloatArray:
-        """Bet on a label minus the weighted verdict, and return the winnings."""
+        """Bet on a label minus the weighted verdict, and return the log winnings."""
         scale = 1.0 + 2.0 * weight
         outcome = (label - weight * difference + weight) / scale
         stake = history.bet(weight, self.threshold)
@@ -203,7 +203,7 @@ class _Wealth:
         return won
 
     def multiply(self, won: FloatArray) -> None:
-        """Add winnings, and drop rejected means. An interval never widens."""
+        """Add log winnings and drop rejected means. An interval never widens."""
         self.logs += won
         self.alive &= (self.logs < self.threshold).all(axis=0)
         inside = np.flatnonzero(self.alive)
@@ -212,7 +212,7 @@ class _Wealth:
 
 
 class _History:
-    """Estimates from earlier labels of the judge's weight and the remaining variance."""
+    """Estimates of the judge's weight and the remaining variance, from earlier labels."""
 
     def __init__(self) -> None:
         self.n = PRIOR_LABELS

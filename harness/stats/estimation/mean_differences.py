@@ -1,4 +1,4 @@
-"""Differences between the means of systems, each corrected with its own labels.
+"""Differences between systems' means, each corrected with that system's own labels.
 
 Each mean has a separate interval, from that system's labels and the judge's verdicts on it, so that
 a judge's preference for a system is corrected for that system. The interval of a difference joins
@@ -46,14 +46,14 @@ class JudgedPrompts:
     totals: Mapping[str, tuple[int, float]]
 
     def deviation(self, prompt: str) -> float:
-        """Return the sum by which the verdicts on a prompt exceed their mean."""
+        """Return how far the sum of a prompt's verdicts is from its expectation under the mean."""
         count, total = self.totals[prompt]
         return total - count * self.mean
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSums:
-    """Contribution of each prompt to a system's mean.
+    """Each prompt's contribution to a system's mean.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class PromptSums:
         return cls(of_labels, of_judged, squares + alone)
 
     def correlation(self, other: PromptSums) -> float:
-        """Return the correlation between the means of two systems that share prompts, in [0, 1].
+        """Return the correlation between two systems' means, which share prompts, in [0, 1].
 
         It is the estimate minus one standard error, and 0 with fewer than ten rated prompts that
         both answered.
@@ -116,7 +116,7 @@ class PromptSums:
 
 
 def shrunk_correlation(covariance: float, variances: tuple[float, float], n_shared: int) -> float:
-    """Return a correlation, in [0, 1], minus its standard error.
+    """Return a correlation minus its standard error, limited to [0, 1].
 
     It is 0 with fewer than ten rated prompts that both systems answered.
     """
@@ -127,7 +127,7 @@ def shrunk_correlation(covariance: float, variances: tuple[float, float], n_shar
 
 
 def power_slope(labelled: Labelled, judged: JudgedPrompts) -> float:
-    """Return the multiple of a verdict to subtract from a label to minimise the variance.
+    """Return the multiple of the verdict that, subtracted from the label, minimises the variance.
 
     It is the covariance of labels and verdicts divided by the variance of verdicts, times N / (n +
     N) (Angelopoulos, Duchi and Zrnic, PPI++, 2023).
@@ -140,7 +140,7 @@ def power_slope(labelled: Labelled, judged: JudgedPrompts) -> float:
 
 
 def _sums(values: FloatArray, prompts: Sequence[str]) -> dict[str, float]:
-    """Sum the values of each prompt."""
+    """Sum the values for each prompt."""
     sums: dict[str, float] = {}
     for prompt, value in zip(prompts, values.tolist(), strict=True):
         sums[prompt] = sums.get(prompt, 0.0) + value
@@ -154,7 +154,7 @@ def _products(first: Mapping[str, float], second: Mapping[str, float]) -> float:
 def mean_difference(
     first: Bounded, second: Bounded, bounds: tuple[float, float], correlation: float = 0.0
 ) -> Bounded:
-    """Return the second mean minus the first, with its interval.
+    """Return the second mean minus the first, with an interval.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Mean over a population that a judge rated fully and people labelled partly."""
+"""Population means from a judge's verdicts on all items and human labels for some."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopulationMean:
-    """A mean over the population, and alternative estimates of it.
+    """A population mean, and alternative estimates of it.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def population_share(
     n_judges: int = 1,
     betas: tuple[float, float] | PairedBeta | None = None,
 ) -> PopulationMean:
-    """Return the share of positive ratings over the population.
+    """Return the share of positive ratings in the population.
 
     Parameters
     ----------
@@ -206,14 +206,14 @@ def population_share(
 
 
 def _bounded(limits: PopulationLimits) -> Bounded:
-    """Return the only data set's share with its interval."""
+    """Return the share and interval of a single data set."""
     return Bounded(*(float(values[0]) for values in astuple(limits)))
 
 
 def _corrected(
     stratum: PopulationStratum, sums: ShareSums, level: float, n_judges: int
 ) -> tuple[CorrectedShare, tuple[float, float] | None]:
-    """Return the share corrected after Rogan and Gladen, with its profile likelihood interval."""
+    """Return the share after the Rogan-Gladen correction, and its profile likelihood interval."""
     labelled, effective = stratum.labelled, sums.of_stratum(0)
     counts = two_phase_counts(labelled, stratum.judged) if labelled.independent else effective
     corrected = corrected_share(counts)
@@ -231,7 +231,7 @@ def population_score(
     level: float = 0.95,
     n_judges: int = 1,
 ) -> PopulationMean:
-    """Return the mean score over the population, by PPI++.
+    """Return the mean score in the population, estimated by PPI++.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def population_score(
 
 
 def paired_beta(hidden: FloatArray, eligible: FloatArray, groups: IntArray) -> PairedBeta:
-    """Return beta from pairs, with the equivalent number of independent pairs.
+    """Estimate beta from pairs, along with the equivalent number of independent pairs.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ MIN_UNITS = 10  # items or groups; fewer show too little about the spread of a m
 
 @dataclass(frozen=True, slots=True)
 class JudgedMean:
-    """Sums of the unlabelled items' verdicts, sufficient for their mean and its error.
+    """Sums over unlabelled items' verdicts, from which their mean and standard error follow.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class JudgedMean:
 
     @classmethod
     def of(cls, values: FloatArray) -> JudgedMean:
-        """Add up the judge's (N,) values."""
+        """Sum the judge's (N,) values."""
         if not values.size:
             return cls(0, 0.0, 0.0)
         return cls(len(values), float(values.sum()), float(((values - values.mean()) ** 2).sum()))
@@ -59,11 +59,11 @@ class JudgedMean:
 
     @property
     def variance(self) -> float:
-        """Variance of the judge's values, divided by N - 1."""
+        """Variance of the judge's values, with N - 1 in the denominator."""
         return self.deviations / max(self.n - 1, 1)
 
     def plus(self, other: JudgedMean) -> JudgedMean:
-        """Add the sums of other items. The groups of the combined items are no longer known."""
+        """Add the sums over other items. The result has no information about groups."""
         if not self.n or not other.n:
             return self if self.n else other
         n, gap = self.n + other.n, other.mean - self.mean
@@ -74,7 +74,7 @@ class JudgedMean:
 
 @dataclass(frozen=True, slots=True)
 class PoweredMean:
-    """Mean estimated from labels together with a judge's verdicts.
+    """Mean estimated from labels and a judge's verdicts together.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class PoweredMean:
     weight: float
 
     def interval(self, level: float, n_judges: int = 1) -> tuple[float, float]:
-        """Return the t interval, simultaneously valid for ``n_judges`` judges."""
+        """Return the t interval, which is simultaneously valid for ``n_judges`` judges."""
         tail = (1.0 - level) / (2.0 * n_judges)
         reach = float(stdtrit(self.freedom, 1.0 - tail)) * self.standard_error
         return self.value - reach, self.value + reach
@@ -108,7 +108,7 @@ def powered_mean(
     weights: FloatArray | None = None,
     weight: float | None = None,
 ) -> PoweredMean | None:
-    """Return the mean label of the population.
+    """Estimate the population's mean label.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def fitted_weights(
     shares: FloatArray,
     units: IntArray,
 ) -> FloatArray:
-    """Return (n,) weights of the judge, each fitted without the item's own fold of units."""
+    """Fit the judge's weight for each item without the units in the item's fold."""
     _, place = np.unique(units, return_inverse=True)
     folds = place % N_FOLDS
     lambdas = np.empty(len(labels))

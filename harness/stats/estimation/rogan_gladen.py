@@ -15,7 +15,7 @@ LEAST_INFORMATIVE = 0.05  # sensitivity + specificity - 1 below which the correc
 
 @dataclass(frozen=True, slots=True)
 class CorrectedShare:
-    """A share with the Rogan-Gladen correction, or the reason that it is undefined.
+    """A share after the Rogan-Gladen correction, or the reason that it is undefined.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class CorrectedShare:
 
 
 def corrected_share(counts: TwoPhaseCounts) -> CorrectedShare:
-    """Return the true share, given the share of items to which the judge says yes.
+    """Estimate the true share from the share of items to which the judge says yes.
 
     Rogan and Gladen, Estimating prevalence from the results of a screening test (American Journal
     of Epidemiology 1978): (q + specificity - 1) / (sensitivity + specificity - 1), with q the share

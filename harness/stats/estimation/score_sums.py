@@ -1,4 +1,4 @@
-"""Mean score over a population, from labels with and without a judge, by stratum."""
+"""Population mean scores by stratum, from labels with and without a judge."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MANY = 20.0  # from this many values on, no single one dominates a spread
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
-    """ScoreUnits of one stratum in one data set, and the possible scores of an extra unit."""
+    """Units of one stratum in one data set, and the possible scores of an extra unit."""
 
     sums: FloatArray
     sizes: FloatArray
@@ -42,7 +42,7 @@ class _Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreSums:
-    """Labels and verdicts for a mean score, in each of S strata of R data sets.
+    """Labels and verdicts for a mean score, in each of S strata and R data sets.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class ScoreSums:
 
     @classmethod
     def of(cls, data_sets: Sequence[Sequence[PopulationStratum]], bounds: Ends) -> ScoreSums:
-        """Add up data sets of the same design."""
+        """Compute the sums for data sets of the same design."""
         by_stratum = tuple(zip(*data_sets, strict=True))
         sizes = np.array([[float(s.n_items) for s in strata] for strata in by_stratum])
         return cls(
@@ -80,15 +80,15 @@ class ScoreSums:
         )
 
     def alone(self, level: float) -> PopulationLimits:
-        """Return the mean from only the labels."""
+        """Return the mean from labels only."""
         return self._limits(self.alone_units, level, 1)
 
     def with_judge(self, level: float, n_judges: int) -> PopulationLimits:
-        """Return the mean from labels and verdicts, simultaneously valid for ``n_judges``."""
+        """Return the mean from labels and verdicts, adjusted for ``n_judges`` judges."""
         return self._limits(self.judge_units, level, n_judges)
 
     def reported(self, level: float, n_judges: int) -> tuple[PopulationLimits, BoolArray]:
-        """Return the reported mean, and whether it uses labels and judge."""
+        """Return the reported mean, and whether it uses the judge."""
         alone, both = self.alone(level), self.with_judge(level, n_judges)
         return reported(alone, both, both.width < alone.width)
 
@@ -111,7 +111,7 @@ class ScoreSums:
 
 
 def _limits_of(scores: Sequence[_Scores], tail: float) -> FloatArray:
-    """Return (3, R) means, lower and upper limits of a stratum."""
+    """Return a (3, R) array with a stratum's means, lower limits and upper limits."""
     widest = max(len(own.sums) for own in scores)
 
     def padded(values: FloatArray) -> FloatArray:
@@ -132,7 +132,7 @@ def _alone(stratum: PopulationStratum, bounds: Ends) -> _Scores:
 
 
 def _with_judge(stratum: PopulationStratum, bounds: Ends) -> _Scores:
-    """Correct labels with verdicts, whose weights are fitted on other labels.
+    """Correct labels with verdicts. The verdicts' weights are fitted on other labels.
 
     If few labels differ from the verdicts' predictions, the extra unit can have its label at one
     end of the scale and its verdict at the other.
@@ -152,7 +152,7 @@ def _with_judge(stratum: PopulationStratum, bounds: Ends) -> _Scores:
 
 
 def _n_behind_spread(values: FloatArray) -> float:
-    """Return the effective number of values for a variance: n over the kurtosis."""
+    """Return the effective sample size for estimating a variance: n over the kurtosis."""
     squares = (values - values.mean()) ** 2
     fourths = float(squares @ squares)
     return float(squares.sum()) ** 2 / fourths if fourths > 0.0 else 0.0

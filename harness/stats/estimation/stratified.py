@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PopulationStratum:
-    """Labelled items of a stratum, and the judge's verdicts on its unlabelled ones.
+    """A stratum's labelled items, and the judge's verdicts on its unlabelled items.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class PopulationStratum:
 
     @property
     def n_items(self) -> int:
-        """Number of items that determines the stratum's share."""
+        """Number of items that determines the stratum's share of the population."""
         return self.judged.n if self.size is None else self.size
 
 
@@ -77,13 +77,13 @@ class PopulationLimits:
 
     @property
     def width(self) -> FloatArray:
-        """(R,) widths of the intervals."""
+        """Widths of the intervals, as an (R,) array."""
         return self.high - self.low
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareSums:
-    """Labels and verdicts for a share, in each of S strata of R data sets.
+    """Labels and verdicts for a share, in each of S strata and R data sets.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class ShareSums:
 
     @classmethod
     def of(cls, data_sets: Sequence[Sequence[PopulationStratum]]) -> ShareSums:
-        """Add up data sets of the same design. A population without strata is one stratum."""
+        """Compute the sums for data sets of the same design. Without strata, pass one stratum."""
         cells, likely, mean, n_alone = [], [], [], []
         for strata in data_sets:
             effective = [effective_counts(s.labelled, s.judged) for s in strata]
@@ -136,21 +136,21 @@ class ShareSums:
         )
 
     def of_stratum(self, place: int) -> TwoPhaseCounts:
-        """Return the (R,) counts of a stratum."""
+        """Return the counts of one stratum in each of R data sets."""
         return TwoPhaseCounts(*(cell[place] for cell in astuple(self.counts)))
 
     def alone(self, level: float) -> PopulationLimits:
-        """Return the share from only the labels."""
+        """Return the share from labels only."""
         ends = share_interval(self.mean * self.n_alone, self.n_alone, self._critical(level, 1))
         return self._over_strata(self.mean, ends, level, 1)
 
     def with_judge(self, level: float, n_judges: int) -> PopulationLimits:
-        """Return the share from labels and verdicts, adjusted for ``n_judges``."""
+        """Return the share from labels and verdicts, adjusted for ``n_judges`` judges."""
         ends = two_phase_interval(self.counts, self._critical(level, n_judges))
         return self._over_strata(self.likely, ends, level, n_judges)
 
     def reported(self, level: float, n_judges: int) -> tuple[PopulationLimits, BoolArray]:
-        """Return the reported share, and whether it uses labels and judge."""
+        """Return the reported share, and whether it uses the judge."""
         alone, both = self.alone(level), self.with_judge(level, n_judges)
         return reported(alone, both, helps(alone, both, n_judges))
 
@@ -174,7 +174,7 @@ class ShareSums:
 
 
 def helps(alone: PopulationLimits, both: PopulationLimits, n_judges: int) -> BoolArray:
-    """Return whether the share from labels and judge is reported.
+    """Return whether to report the share that also uses the judge's verdicts.
 
     It is reported unless the judge was selected from several and its interval isn't narrower than
     the interval from only the labels. For a selected judge, the interval is simultaneously valid
@@ -186,7 +186,7 @@ def helps(alone: PopulationLimits, both: PopulationLimits, n_judges: int) -> Boo
 def reported(
     alone: PopulationLimits, both: PopulationLimits, by_judge: BoolArray
 ) -> tuple[PopulationLimits, BoolArray]:
-    """Return limits from labels, and whether they use the judge's verdicts."""
+    """Select the limits with or without the judge, and return them with that selection."""
     pairs = zip(astuple(both), astuple(alone), strict=True)
     return PopulationLimits(*(np.where(by_judge, *pair) for pair in pairs)), by_judge
 
@@ -206,7 +206,7 @@ def mover(
     shares_reach: FloatArray | float = 0.0,
     linked: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return limits of the mean over strata from each stratum's limits.
+    """Combine each stratum's limits into limits for the mean over strata.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def mover(
 def shares_variance(
     values: FloatArray, shares: FloatArray, n_items: FloatArray | float
 ) -> FloatArray:
-    """Return the variance of the mean over strata if their shares come from a random sample.
+    """Return the variance in the mean over strata that comes from estimating the strata's shares.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def share_groups(strata: Sequence[PopulationStratum]) -> bool:
 
 
 def n_units(strata: Sequence[PopulationStratum]) -> int:
-    """Return the number of labelled items or of their groups."""
+    """Count labelled items, or groups of them if they are grouped."""
     return sum(
         len(s.labelled.labels if s.labelled.groups is None else np.unique(s.labelled.groups))
         for s in strata
@@ -269,5 +269,5 @@ def n_units(strata: Sequence[PopulationStratum]) -> int:
 
 
 def all_verdicts(strata: Sequence[PopulationStratum]) -> JudgedMean:
-    """Return the sums of all strata's unlabelled items."""
+    """Sum the unlabelled items' verdicts over all strata."""
     return reduce(JudgedMean.plus, (stratum.judged for stratum in strata))

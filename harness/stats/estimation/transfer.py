@@ -21,7 +21,7 @@ MIN_EXPECTED = 5.0  # least expected items with an answer; rarer answers are poo
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Tests of whether labelled and unlabelled items come from the same distribution.
+    """Results of testing whether labelled and unlabelled items are distributed alike.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Factors by which grouping of items increases the variance of means.
+    """Factors by which grouped items increase the variance of means.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Grouped:
 
     @classmethod
     def of(cls, verdicts: FloatArray, lengths: FloatArray, groups: IntArray) -> Grouped:
-        """Measure the design effects among (n,) labelled items. A nan means no usable answer.
+        """Compute the design effects of (n,) labelled items. A nan verdict is an unusable answer.
 
         For answers, it is the mean of their design effects, each weighted by the share of all other
         answers (Rao and Scott, The Annals of Statistics 1984).
@@ -120,7 +120,7 @@ def transfer(
 
 
 def jointly(tests: Sequence[Transfer]) -> Transfer:
-    """Combine tests within strata into one test over all strata.
+    """Combine the strata's tests into one test.
 
     The smallest p-value of each kind is multiplied by the number of strata that have one
     (Bonferroni).

@@ -1,4 +1,4 @@
-"""Intervals for a share if few items are labelled and a judge says yes or no about many.
+"""Intervals for a share if few items have labels but a judge answered yes or no for many.
 
 Labelled and unlabelled items are independent draws from one population. The four cells of label by
 verdict have a multinomial likelihood, to which the unlabelled items add their information about the
@@ -34,7 +34,7 @@ CONVERGED = 1e-6  # squared Newton decrement
 
 @dataclass(frozen=True, slots=True)
 class TwoPhaseCounts:
-    """Labelled items by label and verdict, and unlabelled items by verdict.
+    """Counts of labelled items by label and verdict, and of unlabelled items by verdict.
 
     Attributes
     ----------
@@ -54,27 +54,27 @@ class TwoPhaseCounts:
 
     @property
     def cells(self) -> tuple[FloatArray, ...]:
-        """The six counts, with no empty cells among the labelled ones."""
+        """Return the six counts, with a tiny number added to those of labelled items."""
         labelled = (self.yes_yes, self.yes_no, self.no_yes, self.no_no)
         return (*(cell + NEARLY_EMPTY for cell in labelled), self.judged_yes, self.judged_no)
 
     @property
     def estimate(self) -> FloatArray:
-        """(R,) most likely shares: the label's share given each verdict, over all items."""
+        """Maximum likelihood estimates of the share, as an (R,) array."""
         yes_yes, yes_no, no_yes, no_no, judged_yes, judged_no = self.cells
         said_yes, said_no = yes_yes + no_yes, yes_no + no_no
         share = (said_yes + judged_yes) / (said_yes + said_no + judged_yes + judged_no)
         return share * yes_yes / said_yes + (1.0 - share) * yes_no / said_no
 
     def scaled(self, labelled: float, judged: float = 1.0) -> TwoPhaseCounts:
-        """Return counts in which each item counts a given number of times."""
+        """Multiply the counts of labelled and of unlabelled items by factors."""
         factors = (labelled, labelled, labelled, labelled, judged, judged)
         cells = zip(factors, astuple(self), strict=True)
         return TwoPhaseCounts(*(factor * cell for factor, cell in cells))
 
 
 def squared_critical(level: float, n_judges: int = 1, *, freedom: int | None = None) -> float:
-    """Return the critical value: chi-square at 1 - (1 - level) / n_judges.
+    """Return the critical value: the chi-square quantile at 1 - (1 - level) / n_judges.
 
     The judge may have been selected from ``n_judges`` using the same labels; an interval that is
     simultaneously valid for all of them is valid for the selected one. If the variance is one
@@ -92,7 +92,7 @@ def squared_critical(level: float, n_judges: int = 1, *, freedom: int | None = N
 def two_phase_interval(
     counts: TwoPhaseCounts, critical: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the shares that labels and verdicts don't reject.
+    """Return the ends of the range of shares that labels and verdicts do not reject.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def two_phase_interval(
 
 
 def two_phase_statistic(counts: TwoPhaseCounts) -> Callable[[FloatArray], FloatArray]:
-    """Return a function of (R,) shares: the evidence of labels and verdicts against them."""
+    """Return a function that tests (R,) shares against the labels and verdicts."""
     greatest = _log_likelihood_at_maximum(counts)
 
     def statistic(share: FloatArray) -> FloatArray:
@@ -122,7 +122,7 @@ def two_phase_statistic(counts: TwoPhaseCounts) -> Callable[[FloatArray], FloatA
 def judge_interval(
     counts: TwoPhaseCounts, critical: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the shares that the judge's verdicts don't reject, given its error rates.
+    """Return the ends of the range of shares that the judge's verdicts do not reject.
 
     This is a profile likelihood over the judge's sensitivity and specificity, which the labelled
     items determine. The labels aren't used for the share itself, as in the correction of Rogan and
@@ -162,7 +162,7 @@ def judge_interval(
 def share_interval(
     n_yes: FloatArray, n: FloatArray, critical: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the shares that only the labels don't reject, by the same statistic.
+    """Return the ends of the range of shares that the labels alone do not reject.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def share_interval(
 
 
 def share_statistic(n_yes: FloatArray, n: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return a function of (R,) shares: the evidence of only the labels against them."""
+    """Return a function that tests (R,) shares against the labels alone."""
 
     def statistic(p: FloatArray) -> FloatArray:
         ratio = 2.0 * (_deviance(n_yes, n * p) + _deviance(n - n_yes, n * (1.0 - p)))
@@ -198,7 +198,7 @@ def _ends(
     statistic: Callable[[FloatArray], FloatArray],
     critical: float | FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Bisect between the estimate and each end of (0, 1) until the statistic is reached."""
+    """Bisect from the estimate towards each end of (0, 1) to where the statistic is critical."""
     ends = []
     for outermost in (END, 1.0 - END):
         inside = np.clip(estimate, END, 1.0 - END)
@@ -227,7 +227,7 @@ def _log_likelihood_at_maximum(counts: TwoPhaseCounts) -> FloatArray:
 
 
 def _at_share(counts: TwoPhaseCounts, share: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the maximum log-likelihood at a share of the label, and the score statistic there.
+    """Return the maximum log-likelihood and the score statistic at a given share.
 
     The log-likelihood is concave in a = P(yes, judged yes) and b = P(no, judged yes), so this uses
     Newton's method with steps that stay inside the range.
@@ -283,7 +283,7 @@ def _at_share(counts: TwoPhaseCounts, share: FloatArray) -> tuple[FloatArray, Fl
 
 
 def _room(x: FloatArray, step: FloatArray, top: FloatArray) -> FloatArray:
-    """Return the fraction of a step that stays within 95 % of the way to an end of (0, top)."""
+    """Return the largest fraction of a step that stays inside (0, top), within 95 % of the way."""
     with np.errstate(divide="ignore", invalid="ignore"):
         to_end = np.where(step < 0.0, -x / step, np.where(step > 0.0, (top - x) / step, np.inf))
     return np.minimum(1.0, 0.95 * to_end)

@@ -1,4 +1,4 @@
-"""Bounds on multi-label vectors, consistency and bias from only forced choices."""
+"""Bounds on multi-label vectors, consistency and bias from forced choices only."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BoundsKind: TypeAlias = Literal["free_per_item", "common", "pairs"]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Smallest and largest value that the forced choices allow.
+    """Smallest and largest value that is compatible with the forced choices.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class EndorsementLimit:
-    """Limits on how often raters who choose one option accept other options too.
+    """Limits on how often raters who choose one option also accept other options.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class EndorsementLimit:
 def meets_bounds(
     O: FloatArray, space: OptionSpace, positive: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Bound the probability that the accepted set meets the positive options, from O: (n,) twice.
+    """Bound the probability that the accepted set contains a positive option, given choices.
 
     Bounds are sharp for each item: raters who choose j must meet the positive options if every
     admissible set with j does, and can if some set does. nan rows of the (n, K) choice shares stay
@@ -98,7 +98,7 @@ def free_bounds(
     resampling: Resampling,
     n_replies: float | None = None,
 ) -> dict[str, dict[str, Bound]]:
-    """Bound each judge's decision consistency and prevalence bias over any F' per item.
+    """Bound each judge's decision consistency and prevalence bias if F' can differ per item.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def _free_jobs(
 
 
 def _with_percentiles(extreme: Estimated, engine: Engine) -> Estimate:
-    """Add a percentile interval to the mean of extremes, if any has enough units."""
+    """Add a percentile interval to the mean of extremes if there are enough units."""
     if not extreme.sampled.has_enough_units:
         return extreme.estimate
     interval, _ = percentile_interval(extreme.replicates, engine.level, engine.units.kind)
@@ -205,7 +205,7 @@ def common_bounds(
     resampling: Resampling,
     n_replies: float | None = None,
 ) -> dict[str, dict[str, Bound]]:
-    """Bound consistency and bias over one F' for all items, within stated limits.
+    """Bound consistency and bias if all items share one F' within stated limits.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def common_bounds(
 
 
 def _ends(space: OptionSpace, limits: Sequence[EndorsementLimit]) -> tuple[FloatArray, FloatArray]:
-    """Return F' (V, K) with every limit at its low end and at its high end."""
+    """Return two (V, K) versions of F': with every limit at its low end, and at its high end."""
     named = [limit.option for limit in limits]
     if len(set(named)) < len(named):
         raise ValueError(f"limits: an option is limited twice in {named}")
@@ -287,7 +287,7 @@ def _common(
 
 
 def _extremes(base: FloatArray, added: FloatArray, flips: Flips, weights: FloatArray) -> FloatArray:
-    """Return the (2, b) minimum and maximum means along the path, for (b, n) item weights."""
+    """Return the (2, b) minimum and maximum means along the path, given (b, n) item weights."""
     sums = weights @ base
     moved = np.cumsum(weights[:, flips.item] * added[:, 0], axis=1)[:, flips.ends()]
     path = sums[:, :1] + np.hstack([np.zeros((len(weights), 1)), moved])

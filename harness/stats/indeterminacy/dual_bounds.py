@@ -29,7 +29,7 @@ LARGEST = 50.0  # largest coefficient, apart from the constant
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Majorant:
-    """A polynomial phi(O, h) that is nowhere below w 1[O + h >= tau].
+    """A polynomial phi(O, h) that is at least w 1[O + h >= tau] everywhere.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Majorant:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PolynomialMeans:
-    """Means of polynomials over items, from choices and pairs, with their standard errors.
+    """Means over items of polynomials in choices and pairs, with their standard errors.
 
     Attributes
     ----------
@@ -75,14 +75,14 @@ class PolynomialMeans:
 
 
 def bernstein(chances: FloatArray, m: int) -> FloatArray:
-    """Return (p, m + 1): the probability of k positive choices of m, at (p,) chances."""
+    """Return (p, m + 1) probabilities of k positive choices out of m, given p probabilities."""
     k = np.arange(m + 1)
     powers = chances[:, None] ** k * (1.0 - chances[:, None]) ** (m - k)
     return np.asarray(binom(m, k) * powers)
 
 
 def _polynomials(chances: FloatArray, hidden: FloatArray, m: int) -> FloatArray:
-    """Return (p, 2 m + 1): the polynomials for choices and for pairs."""
+    """Evaluate the polynomials for choices and for pairs. The result is (p, 2 m + 1)."""
     return np.hstack([bernstein(chances, m), hidden[:, None] * bernstein(chances, m - 1)])
 
 
@@ -132,7 +132,7 @@ def least_majorant(
 
 
 def no_majorant(m: int, weight: float) -> Majorant:
-    """Return the bound without data: w, or 0 if w is negative."""
+    """Return the bound that holds without any data: w, or 0 if w is negative."""
     return Majorant(np.full(m + 1, max(weight, 0.0)), np.zeros(m))
 
 
@@ -143,14 +143,14 @@ def _at_nodes(m: int, tau: float, n_nodes: int) -> FloatArray:
 
 
 def _wanted(tau: float, weight: float, n_nodes: int) -> FloatArray:
-    """Return (p,): w 1[Omega >= tau]; at the cut-off, the larger of the two sides."""
+    """Return w 1[Omega >= tau] at (p,) points. At the cut-off, use the larger of both sides."""
     side = _nodes(tau, n_nodes)[2]
     return np.where(side == 0, max(weight, 0.0), np.where(side > 0, weight, 0.0))
 
 
 @lru_cache(maxsize=32)
 def _nodes(tau: float, n_nodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return O, h and the side of the cut-off (-1, 0 or 1) for (p,) points at the ends of h."""
+    """Return O, h and the side of the cut-off (-1, 0 or 1) for (p,) extreme points of h."""
     chances = np.unique(np.append(np.linspace(0.0, 1.0, n_nodes + 1), tau))
     below = chances[chances <= tau]
     none = np.sign(chances - tau)

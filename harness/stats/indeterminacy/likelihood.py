@@ -1,4 +1,4 @@
-"""Maximum-likelihood estimate of F and beta from independent calls."""
+"""Maximum likelihood estimates of F and beta from independent calls."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RANK = 1e-10  # directions count as flat below this share of the steepest
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
-    """An F common to all items, and the data it is estimated from.
+    """An F common to all items, and the number of calls it is estimated from.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
     converged: bool
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all fields are equal, including undefined entries of F."""
+        """Return whether all fields are equal. Undefined entries of F equal each other."""
         if not isinstance(other, CommonF):
             return NotImplemented
         names = ("reasons", "n_items", "n_forced", "n_sets", "converged")
@@ -178,7 +178,7 @@ def F_and_beta_by_likelihood(
     *,
     resampling: Resampling,
 ) -> tuple[CommonF, Estimate]:
-    """Estimate F, and beta with its interval, from independent calls and the same fit.
+    """Estimate F and beta, with beta's interval, from a single fit to independent calls.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def F_and_beta_by_likelihood(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Calls:
-    """Counts of independent calls, for the items that have both kinds."""
+    """Counts of independent calls, for items that have both kinds of call."""
 
     used: BoolArray
     forced: FloatArray
@@ -267,7 +267,7 @@ class _Calls:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Draws:
-    """Forced choices (n, K), and (n, S, U) draws of theta over the U possible sets.
+    """Forced choices per item, and draws of theta over the U possible sets.
 
     ``sets`` (n, U) are their counts, and ``pseudo`` (U,) the Dirichlet distribution of theta over
     items; ``kept`` says whether each of the V sets is among them; ``offset`` (n, S) is the
@@ -290,7 +290,7 @@ class _Draws:
         guess: FloatArray,
         rng: np.random.Generator,
     ) -> _Draws:
-        """Draw from the sets' Dirichlet posterior, shifted by (n, U) guessed extra sets."""
+        """Draw theta from its Dirichlet posterior, after adding (n, U) guessed extra sets."""
         sets = calls.sets[:, kept]
         n, U = sets.shape
         shape = (sets + pseudo + guess)[:, None, :]
@@ -307,7 +307,7 @@ class _Draws:
 
 
 def _fit(calls: _Calls, space: OptionSpace, rng: np.random.Generator) -> tuple[_Fit, _Draws]:
-    """Fit roughly, then redraw theta given the forced choices as well, and fit precisely."""
+    """Fit roughly, redraw theta given the forced choices, and then fit precisely."""
     endorsed = calls.sets.any(axis=0)
     unexplained = calls.forced.any(axis=0) & ~space.membership[:, endorsed].any(axis=1)
     singleton = space.membership.sum(axis=0) == 1
@@ -322,7 +322,7 @@ def _fit(calls: _Calls, space: OptionSpace, rng: np.random.Generator) -> tuple[_
 
 
 def _pseudo_counts(sets: FloatArray) -> FloatArray:
-    """Fit the (U,) Dirichlet distribution of theta to (n, U) counts of sets."""
+    """Fit theta's Dirichlet distribution to (n, U) counts of sets. Returns a (U,) array."""
     from scipy.optimize import minimize  # noqa: PLC0415 -- takes a while to load
     from scipy.special import digamma, gammaln  # noqa: PLC0415 -- also slow to load
 
@@ -352,7 +352,7 @@ class _Fit:
 
 
 def _climb(draws: _Draws, F: FloatArray, step: float) -> _Fit:
-    """Maximise the likelihood by EM, extrapolating two steps at a time as long as that helps."""
+    """Maximise the likelihood by EM. Extrapolate every two steps as long as that helps."""
     part, moved, steps = F[:, draws.kept], np.inf, 0
     height, posterior = -np.inf, np.empty(0)
     fallback = part
@@ -371,7 +371,7 @@ def _climb(draws: _Draws, F: FloatArray, step: float) -> _Fit:
 
 
 def _step(draws: _Draws, part: FloatArray) -> tuple[FloatArray, float, FloatArray]:
-    """Return F (K, U) after one EM step, the log-likelihood before it, and (n, S) weights of theta.
+    """Do one EM step. Return the new F, the previous log-likelihood, and (n, S) weights of theta.
 
     The missing data are theta and the set behind each forced choice.
     """
@@ -385,7 +385,7 @@ def _step(draws: _Draws, part: FloatArray) -> tuple[FloatArray, float, FloatArra
 
 
 def _weigh(draws: _Draws, part: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return O (n, S, K) of each draw, its weight (n, S), and each item's log-likelihood (n,)."""
+    """Return O of each draw (n, S, K), each draw's weight (n, S) and log-likelihoods (n,)."""
     n, S, U = draws.theta.shape
     O = np.maximum((draws.theta.reshape(n * S, U) @ part.T).reshape(n, S, -1), TINY)
     logs = np.einsum("nsk,nk->ns", np.log(O), draws.forced) + draws.offset
@@ -396,7 +396,7 @@ def _weigh(draws: _Draws, part: FloatArray) -> tuple[FloatArray, FloatArray, Flo
 
 
 def _lengthen(start: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Extrapolate two EM steps (squared iterative method), staying inside the simplex."""
+    """Extrapolate two EM steps by the squared iterative method, but stay inside the simplex."""
     change = first - start
     bend = (second - first) - change
     size = float(np.linalg.norm(bend))
@@ -409,7 +409,7 @@ def _lengthen(start: FloatArray, first: FloatArray, second: FloatArray) -> Float
 def _ends(
     fit: _Fit, draws: _Draws, support: BoolArray, of_item: IntArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the (K, V) ends of the intervals for F, or nan with too few units."""
+    """Return the (K, V) ends of the intervals for F, or nan if there are too few units."""
     units, unit_of = np.unique(of_item, return_inverse=True)
     low, high = np.full((2, *support.shape), np.nan)
     if len(units) < MIN_UNITS:
@@ -439,7 +439,7 @@ def _beta(fit: _Fit, meets: BoolArray, negative: BoolArray) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Shares:
-    """A fit, and the uncertainty of beta that follows from it.
+    """A fit, and the uncertainty about beta that results from it.
 
     ``meets`` (V,) says whether each set meets the positive options, ``negative`` (K,) whether each
     option is negative, and ``support`` (K, V) whether each entry of F can be positive.
@@ -454,7 +454,7 @@ class _Shares:
     def interval(
         self, value: float, units: Units, used: BoolArray, level: float
     ) -> Interval | None:
-        """Return the interval of `F_and_beta_by_likelihood`, or None with too few units."""
+        """Return beta's interval, or None if there are too few units."""
         of_item = units.of_item[used]
         influence, negative_choices = np.zeros((2, units.n_units))
         np.add.at(influence, of_item, self.influence())
@@ -470,7 +470,7 @@ class _Shares:
         )
 
     def profile(self, variance: float) -> ShareProfile | None:
-        """Return the likelihood along P(negative chosen) of each set that can hide a positive.
+        """Return the profile of P(negative chosen) for each set that can hide a positive option.
 
         The split of that probability among the negative options, and of the rest among the positive
         ones, is as in the fit. The result is None if no such set occurs or there are no other
@@ -510,7 +510,7 @@ class _Shares:
         )
 
     def influence(self) -> FloatArray:
-        """Return (n,): the derivative of beta by each item's weight.
+        """Return the derivative of beta with respect to each item's weight, as an (n,) array.
 
         Beta depends on the item's own theta, on F, and on the distribution of theta over items. The
         last two solve the equation that the weighted scores of all items add up to 0. The slope of
@@ -541,14 +541,14 @@ class _Shares:
 
 
 def _scores(draws: _Draws, part: FloatArray) -> tuple[float, FloatArray]:
-    """Return the log-likelihood and (n, K, U): its slope in F for each item."""
+    """Return the log-likelihood, and its (n, K, U) derivatives by F for each item."""
     O, posterior, heights = _weigh(draws, part)
     pull = posterior[:, :, None] * draws.forced[:, None, :] / O
     return float(heights.sum()), np.einsum("nsk,nsu->nku", pull, draws.theta)
 
 
 def _split(part: FloatArray, members: BoolArray) -> FloatArray:
-    """Normalise columns of F among some options, or evenly if none of them is chosen."""
+    """Normalise each column of F over some options. If all are 0, split evenly."""
     inside, n_members = np.where(members, part, 0.0), members.sum(axis=0)
     total = inside.sum(axis=0)
     even = members / np.maximum(n_members, 1)
@@ -556,12 +556,12 @@ def _split(part: FloatArray, members: BoolArray) -> FloatArray:
 
 
 def _newton(scores: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Solve for the Newton step of (n, P) scores along a (P,) gradient. Skip flat directions."""
+    """Solve for the Newton step from (n, P) scores and a (P,) gradient. Skip flat directions."""
     return np.asarray(np.linalg.lstsq(scores.T @ scores, gradient, rcond=RANK)[0])
 
 
 def _pseudo_scores(sets: FloatArray, pseudo: FloatArray) -> FloatArray:
-    """Return (n, U): slopes of each item's Dirichlet-multinomial log-likelihood."""
+    """Return (n, U) derivatives of each item's Dirichlet-multinomial log-likelihood."""
     from scipy.special import digamma  # noqa: PLC0415 -- takes a while to load
 
     total = pseudo.sum()
@@ -581,7 +581,7 @@ def _reasons(calls: _Calls, space: OptionSpace) -> tuple[Reason, ...]:
 
 
 def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArray:
-    """Return whether each column of F can move without clearly changing any O_i: (V,) bool."""
+    """Return a (V,) mask of the columns of F that can change without clearly changing any O_i."""
     directions = _directions(space.membership & endorsed)  # (P, K, V)
     m = calls.sets.sum(axis=1)
     telling = m >= MIN_CALLS
@@ -605,7 +605,7 @@ def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArra
 
 
 def _directions(support: BoolArray) -> FloatArray:
-    """Return orthonormal (P, K, V) directions in which F keeps its column sums and support."""
+    """Return orthonormal (P, K, V) directions that keep the column sums and support of F."""
     moves = []
     for v in range(support.shape[1]):
         inside = np.flatnonzero(support[:, v])

@@ -64,7 +64,7 @@ class ModelledDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelledDecisions:
-    """Decisions at a cut-off according to a model of the response sets.
+    """Decisions at a cut-off under a model of the response sets.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ def modelled_decisions(
     n_replies: float | None = None,
     weights: FloatArray | None = None,
 ) -> ModelledDecisions:
-    """Estimate decision consistency and prevalence bias from the posterior of each item's sets.
+    """Estimate decision consistency and prevalence bias from a model of the response sets.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def modelled_decisions(
 
 
 def _human_alone(counts: ClassCounts, rated: BoolArray, tau: float, *, tilted: bool) -> FloatArray:
-    """Return the parameters for the raters, from which the fits with a judge start."""
+    """Fit the raters' parameters, which serve as starting values for fits with a judge."""
     cells = ItemKinds.of(counts, np.zeros(len(rated)), rated)
     start, _, _ = fit(SetModel(cells, tau, tilted=False, judged=False), np.zeros(N_OF_DIRICHLET))
     if not tilted:
@@ -158,7 +158,7 @@ def _human_alone(counts: ClassCounts, rated: BoolArray, tau: float, *, tilted: b
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _JudgeFit:
-    """Each item's contributions to a judge's estimates, in (n,) arrays, with decisions first."""
+    """Each item's contributions to a judge's estimates, as (n,) arrays."""
 
     decision: FloatArray
     positive: FloatArray
@@ -196,12 +196,12 @@ class _JudgeFit:
         return cls(np.where(used, decision, 0.0), chance, consistency, prevalence, used)
 
     def consistency(self) -> FloatArray:
-        """Return (n,): the probability that judge and raters make the same decision."""
+        """Return (n,) probabilities that judge and raters make the same decision."""
         alike = self.positive * self.decision + (1.0 - self.positive) * (1.0 - self.decision)
         return alike + self.of_consistency
 
     def sums(self, name: str, n_times: FloatArray) -> ItemSums:
-        """Return the sums of a metric."""
+        """Return the item sums from which a metric is computed."""
         values = self.consistency()
         if name == "prevalence_bias":
             values = self.decision - self.positive - self.of_prevalence
@@ -263,7 +263,7 @@ def _settled(difference: Estimate) -> Settled:
 
 
 def _within(estimate: Estimate, least: float = -1.0) -> Estimate:
-    """Return an estimate with its interval limited to possible shares or differences."""
+    """Limit an estimate's interval to possible shares or differences."""
     if estimate.interval is None:
         return estimate
     ends = np.clip([estimate.interval.low, estimate.interval.high], least, 1.0)

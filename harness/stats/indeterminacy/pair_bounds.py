@@ -1,4 +1,4 @@
-"""Bounds on decisions at a cut-off, with intervals, from choices on all items and some pairs."""
+"""Bounds on decisions at a cut-off, from choices on all items and pairs on some items."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class BoundedDifference:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class PairMoments:
-    """Unbiased moments of each item from its choices and its pairs.
+    """Unbiased moments of each item, from its choices and its pairs.
 
     Attributes
     ----------
@@ -88,7 +88,10 @@ class PairMoments:
 
     @classmethod
     def of(cls, human: RatingTable, positive: Sequence[str]) -> Self:
-        """Count choices and pairs. ``m`` is the number that 90 % of rated items have, up to 10."""
+        """Compute the moments.
+
+        ``m`` is the number of choices that 90 % of rated items have, up to 10.
+        """
         space = human.space
         is_positive, meets = space.option_mask(positive), space.meets(positive)
         counts, joint = human.choice_counts, pairs_by_item(human)
@@ -109,7 +112,7 @@ class PairMoments:
         )
 
     def fitted(self, inside: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return the moments of (n,) bool items, shrunk to a beta distribution and one beta."""
+        """Return the selected items' moments, shrunk to a beta distribution and one beta."""
         from scipy.stats import betabinom  # noqa: PLC0415 -- takes a while to load
 
         m = self.pairs.shape[1]
@@ -132,7 +135,7 @@ class PairMoments:
 
 
 def degree(n_choices: IntArray) -> int:
-    """Return m: the largest number of choices, up to 10, that 90 % of the rated items have."""
+    """Return m, the largest number of choices, up to 10, that 90 % of the rated items have."""
     rated = np.sort(n_choices[n_choices > 0])
     if not len(rated):
         return 1
@@ -140,7 +143,7 @@ def degree(n_choices: IntArray) -> int:
 
 
 def _drawn(n_positive: IntArray, n_choices: IntArray, m: int) -> FloatArray:
-    """Return (n, m + 1): the probability that k of m choices drawn from an item's are positive."""
+    """Return (n, m + 1) probabilities that k of m choices drawn from an item are positive."""
     from scipy.stats import hypergeom  # noqa: PLC0415 -- takes a while to load
 
     n = np.maximum(n_choices, m)[:, None]
@@ -158,7 +161,7 @@ def pair_bounds(
     n_replies: float | None = None,
     weights: FloatArray | None = None,
 ) -> tuple[dict[str, dict[str, Bound]], tuple[BoundedDifference, ...]]:
-    """Bound decision consistency and prevalence bias over everything that fits choices and pairs.
+    """Bound decision consistency and prevalence bias by all values that fit choices and pairs.
 
     Parameters
     ----------
@@ -233,14 +236,14 @@ def pair_bounds(
 
 
 def _folds(units: Units) -> IntArray:
-    """Return (n,): each item's fold. All items of a unit are in the same one."""
+    """Assign each item to a fold. Items in the same unit are in the same fold."""
     order = np.random.default_rng(0).permutation(units.n_units)  # the same for every seed of a run
     return np.asarray((order % N_FOLDS)[units.of_item], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Wanted:
-    """The mean over items of a constant, plus a weight if an item is positive."""
+    """A quantity to bound: the mean of a constant plus a weight for each positive item."""
 
     name: str
     weight: FloatArray
@@ -250,7 +253,7 @@ class _Wanted:
 
     @property
     def trivial(self) -> tuple[float, float]:
-        """The smallest and largest value that any decisions of the raters could have."""
+        """Return the smallest and largest value that any decisions of the raters could produce."""
         weight, constant = self.weight[self.used], self.constant[self.used]
         if not len(weight):
             return self.least, 1.0
@@ -261,7 +264,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Bounded:
-    """Inputs for computing the bounds on every value."""
+    """Inputs from which the bounds are computed."""
 
     moments: PairMoments
     folds: IntArray
@@ -270,7 +273,7 @@ class _Bounded:
     def bounds(
         self, wanted: Sequence[_Wanted], engine: Engine, weights: FloatArray | None
     ) -> dict[str, Bound]:
-        """Return the bounds on values, by name."""
+        """Compute the bounds on each quantity, by name."""
         jobs = [
             [self.sums(wanted_value, sign, weights)] for wanted_value in wanted for sign in (-1, 1)
         ]
@@ -283,7 +286,7 @@ class _Bounded:
         }
 
     def sums(self, wanted: _Wanted, sign: int, weights: FloatArray | None) -> ItemSums:
-        """Return the sums for an upper bound, or with sign -1 for a lower bound."""
+        """Return the item sums for an upper bound, or for a lower bound if the sign is -1."""
         levels = np.ceil(sign * wanted.weight * LEVELS - 1e-9) / LEVELS
         levels[~wanted.used] = 0.0
         of_choices, of_pairs = self._evaluated(levels, wanted.used)
@@ -317,7 +320,7 @@ class _Bounded:
         return sums if weights is None else sums.weighted(weights)
 
     def _evaluated(self, levels: FloatArray, used: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return (n,) twice: choices' and pairs' contributions to phi, from the other folds."""
+        """Return (n,) contributions of choices and of pairs to phi, fitted on the other folds."""
         n = len(levels)
         of_choices, of_pairs = np.zeros(n), np.zeros(n)
         for level in np.unique(levels[levels != 0.0]):
@@ -350,13 +353,13 @@ class _Bounded:
 
 
 def _both_means(totals: FloatArray) -> FloatArray:
-    """Return the mean over items plus the mean over items with pairs among those with choices."""
+    """Add the mean over items with choices and the mean over items with pairs among them."""
     of_items = ratio(totals[..., 0], totals[..., 1])
     return of_items + ratio(totals[..., 2], totals[..., 3]) * ratio(totals[..., 4], totals[..., 1])
 
 
 def _clipped(end: Estimate, wanted: _Wanted) -> Estimate:
-    """Return an end of the bounds and its interval, limited to values that decisions can attain."""
+    """Limit an end of the bounds, and its interval, to values that decisions can attain."""
     low, high = wanted.trivial
     if end.value is None:
         return end
@@ -368,7 +371,7 @@ def _clipped(end: Estimate, wanted: _Wanted) -> Estimate:
 
 
 def _settled(bound: Bound) -> Settled:
-    """Return the judge that all values within the intervals of both ends prefer."""
+    """Return which judge is better at every value within the intervals of both ends."""
     low, high = outer_end(bound.low, -1), outer_end(bound.high, 1)
     if low is not None and low > 0.0:
         return "first"
@@ -376,7 +379,7 @@ def _settled(bound: Bound) -> Settled:
 
 
 def outer_end(end: Estimate, sign: int) -> float | None:
-    """Return the most extreme value that an end of the bounds can have, or None if it is NA.
+    """Return the outer limit of the interval for one end of the bounds, or None if it is NA.
 
     An end that is the same in all resamples has no interval, because it is the limit for any
     decisions.

@@ -43,7 +43,7 @@ class ShareProfile:
     inflation: float
 
     def ends(self, level: float) -> tuple[float, float]:
-        """Return the smallest and largest beta that the likelihood doesn't reject.
+        """Return the smallest and largest beta that the likelihood does not reject.
 
         Notes
         -----

@@ -1,4 +1,4 @@
-"""Rater error and selection effects: E, Gamma, identifiability and rankings under error."""
+"""Rater error and selection effects: E, Gamma, identifiability, and rankings under error."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str)
 
 
 def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> FloatArray:
-    """Return Gamma, the factor by which choosing an accepted option is likelier than chance.
+    """Return Gamma, which compares how often an accepted option is chosen with random choice.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> Float
 
 @dataclass(frozen=True, slots=True)
 class Identifiability:
-    """Whether forced choices by themselves determine which options raters accept.
+    """Result of whether forced choices alone determine which options raters accept.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Identifiability:
 
 
 def identifiability(space: OptionSpace) -> Identifiability:
-    """Return whether forced choices determine theta, and if not, what to change.
+    """Return whether forced choices determine theta and, if not, how to change the task.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Response sets reconstructed from forced choices and pairs, and metrics against them."""
+"""Response sets reconstructed from forced choices and pairs, and metrics based on them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MIN_ITEMS_OF_OPTION = 5
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Reconstruction:
-    """Theta and omega of items with forced choices, implied by one F' from a paired subset.
+    """Theta and omega for items with forced choices, reconstructed with one F' from pairs.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Reconstruction:
 
 
 def reconstruct(table: RatingTable) -> Reconstruction:
-    """Estimate raters' response sets from their choices and a subset of items with both.
+    """Reconstruct raters' response sets from their choices and from pairs on some items.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def reconstruct(table: RatingTable) -> Reconstruction:
 
 
 def missing_pairs(table: RatingTable) -> str:
-    """Return a description of pairs that F' still needs to represent choices without a set.
+    """Describe which pairs are still missing to estimate an F' that fits all choices.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def missing_pairs(table: RatingTable) -> str:
 
 
 def implied_in_resamples(table: RatingTable) -> Callable[[FloatArray], Distributions]:
-    """Return the implied values if items are drawn (n,) times, with F' from the drawn pairs."""
+    """Return a function that reconstructs response sets in a resample, with F' from its pairs."""
     dist, pairs = Distributions.of(table), pairs_by_item(table).astype(np.float64)
 
     def implied(times: FloatArray) -> Distributions:
@@ -133,7 +133,7 @@ def implied_in_resamples(table: RatingTable) -> Callable[[FloatArray], Distribut
 
 
 def implied_by(dist: Distributions, F_reverse: FloatArray) -> Distributions:
-    """Return O unchanged, with theta and omega implied by the (V, K) F'.
+    """Reconstruct theta and omega with the (V, K) F'. O is unchanged.
 
     They are nan if nobody chose, or if a chosen option has no pairs (a nan column of F').
     """
@@ -162,7 +162,7 @@ def reconstructed_metrics(
     metrics: Sequence[str | Metric],
     weights: FloatArray | None = None,
 ) -> dict[str, dict[str, Estimate]]:
-    """Compare judges with the response sets implied by raters' choices, with F' from pairs.
+    """Compare judges with response sets that are reconstructed from raters' choices.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def _replicates(
     resampling: Resampling,
     counted: FloatArray,
 ) -> FloatArray:
-    """Return the (J, M, B) values in each resample, with F' from the resample's pairs."""
+    """Return (J, M, B) values in the resamples, each with F' from the resample's pairs."""
     engine = Engine.draw(resampling.units(len(human.items)), resampling)
     implied = implied_in_resamples(human)
     J, M = len(sides), len(rows)

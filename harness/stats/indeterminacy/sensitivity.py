@@ -37,7 +37,7 @@ NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_se
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Flips:
-    """Decisions on n items by thresholded shares, along a parameter t from 0 to 1.
+    """Decisions on n items that change as a parameter t goes from 0 to 1.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Flips:
 
     @classmethod
     def of(cls, first: FloatArray, last: FloatArray, tau: float) -> Self:
-        """Find the break points of shares that are linear from ``first`` to ``last``, (n, C).
+        """Find where shares reach tau if they change linearly between two (n, C) arrays.
 
         Raises
         ------
@@ -93,19 +93,19 @@ class Flips:
         return f"Flips({len(self.start)} items, {len(self.at)} break points)"
 
     def gains(self, row: Metric, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return a metric's (n, d) contributions at the start, and each flip's change, (E, d)."""
+        """Return a metric's (n, d) contributions at the start, and the (E, d) change per flip."""
         of_flip = judge[self.item]
         added = row.contributions(self.after, of_flip) - row.contributions(self.before, of_flip)
         return row.contributions(self.start, judge), added
 
     def ends(self) -> BoolArray:
-        """Return (E,) bool: whether a flip is the last at its t, so that values after it exist."""
+        """Return an (E,) mask of the flips that are the last at their value of t."""
         return np.asarray(np.diff(self.at, append=np.inf) > TOLERANCE, dtype=np.bool_)
 
     def path(
         self, row: Metric, judge: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return a metric's exact path: (P,) starts of the pieces, from 0, and its (P,) values.
+        """Return a metric's piecewise constant path: where each of P pieces starts, and its value.
 
         Each item counts ``times``, (n,), or once.
         """
@@ -119,7 +119,7 @@ class Flips:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class SweepPoint:
-    """Results at one beta of the raters.
+    """Results at one value of the raters' beta.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ def beta_sweep(
     metrics: Sequence[str | Metric] | None = None,
     common: Mapping[str, CommonItems] | None = None,
 ) -> tuple[SweepPoint, ...]:
-    """Evaluate judges like `evaluate`, under each beta of a grid.
+    """Evaluate judges as `evaluate` does, for each beta in a grid.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def _prevalence(side: ComparedSide) -> ItemSums:
 def _mean_of(
     name: str, values: FloatArray, n_ratings: FloatArray, nothing: NAReason = "no_forced_choices"
 ) -> ItemSums:
-    """Return the mean of (n,) values over the items on which they are defined."""
+    """Return item sums for the mean of (n,) values, without undefined ones."""
     weight = (~np.isnan(values)).astype(np.float64)
     low = -1.0 if name == "difference" else 0.0
     return ItemSums(
@@ -263,7 +263,7 @@ def _mean_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prevalences:
-    """Share of the items that are positive for the raters, by kind of rating.
+    """The raters' share of positive items, by kind of rating.
 
     Attributes
     ----------
@@ -299,7 +299,7 @@ def prevalences(
     beta: Estimate | None = None,
     adds: Mapping[str, Iterable[str]] | None = None,
 ) -> Prevalences:
-    """Estimate the raters' prevalence by choices, by sets, and as implied by one beta.
+    """Estimate the raters' prevalence from choices, from sets, and from choices with one beta.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ def prevalences(
 
 
 def _ends_of(beta: Estimate) -> tuple[float, ...]:
-    """Return the value and the ends of its interval."""
+    """Return beta's value and the ends of its interval, if it has them."""
     if beta.value is None or beta.interval is None:
         return () if beta.value is None else (beta.value,)
     return beta.value, beta.interval.low, beta.interval.high
@@ -364,7 +364,7 @@ def _expected(
     tau: float,
     n_ratings: tuple[FloatArray, FloatArray],
 ) -> FloatArray:
-    """Return (n,): the probability that raters with this beta make an item positive by their sets.
+    """Return (n,) probabilities that raters with this beta make an item positive by their sets.
 
     These are the raters who made the choices, if there are as many sets; otherwise they are
     different raters with the same (n,) share.
@@ -433,7 +433,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BreakEven:
-    """Values of beta at which the winner by one goal changes, from 0 to 1.
+    """Values of beta, from 0 to 1, at which the winner by one metric changes.
 
     Attributes
     ----------
@@ -476,7 +476,7 @@ def break_even(
     n_replies: float | None = None,
     times: IntArray | None = None,
 ) -> BreakEven:
-    """Find the exact betas at which the best judge changes.
+    """Find the exact values of beta at which the best judge changes.
 
     Parameters
     ----------
@@ -535,7 +535,7 @@ def winning_regions(
     n_replies: float | None = None,
     times: IntArray | None = None,
 ) -> tuple[BreakEven, ...]:
-    """Find the region of (beta, tau) in which each judge wins: exact in beta, one row per tau.
+    """Find the ranges of beta in which each judge wins, for each cut-off.
 
     Parameters
     ----------
@@ -569,7 +569,7 @@ def _theta(dist: Distributions, beta: float, adds: Mapping[str, Iterable[str]]) 
 
 
 def _pieces(starts: FloatArray, losses: FloatArray, names: Sequence[str]) -> tuple[Piece, ...]:
-    """Join adjacent pieces with the same winners."""
+    """Join adjacent pieces that have the same winners."""
     if not len(names):
         return ()
     least = np.where(np.isnan(losses), np.inf, losses).min(axis=0)

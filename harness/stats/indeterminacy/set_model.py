@@ -53,7 +53,7 @@ class ClassCounts:
 
     @classmethod
     def of(cls, human: RatingTable, positive: Sequence[str]) -> Self:
-        """Count choices and pairs. A pair with a choice outside its set counts as a choice."""
+        """Count choices and pairs. A pair whose choice is outside its set counts as a choice."""
         space = human.space
         is_positive, meets = space.option_mask(positive), space.meets(positive)
         has_negative = (space.membership & ~is_positive[:, None]).any(axis=0)
@@ -75,13 +75,13 @@ class ClassCounts:
 
     @property
     def n_double(self) -> int:
-        """Number of items with two pairs or more, which show how shares vary between items."""
+        """Number of items with at least two pairs, which show how shares vary between items."""
         return int((self.pairs.sum(axis=1) >= 2).sum())  # noqa: PLR2004 -- as documented
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Nodes:
-    """Points that represent all items: (G, 3) class shares, and whether each is positive."""
+    """Grid points that represent all items: (G, 3) class shares, and whether each is positive."""
 
     shares: FloatArray
     logs: FloatArray
@@ -90,7 +90,7 @@ class _Nodes:
 
 
 def _cells(a: float, b: float, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the mean and the mass of a beta distribution between (c + 1,) quantile levels."""
+    """Return the mean and mass of a beta distribution between consecutive quantile levels."""
     edges = betaincinv(a, b, levels)
     mass = np.diff(levels)
     upper = np.diff(betainc(a + 1.0, b, edges)) * a / (a + b)
@@ -100,7 +100,7 @@ def _cells(a: float, b: float, levels: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def _nodes(alpha: FloatArray, tau: float) -> _Nodes:
-    """Return cells of a Dirichlet distribution that don't straddle the cut-off."""
+    """Discretise a Dirichlet distribution into cells, each entirely on one side of the cut-off."""
     a, b = float(alpha[0] + alpha[1]), float(alpha[2])
     below = float(betainc(a, b, tau))
     levels = [np.linspace(0.0, below, N_SHARES + 1), np.linspace(below, 1.0, N_SHARES + 1)[1:]]
@@ -120,7 +120,7 @@ def _nodes(alpha: FloatArray, tau: float) -> _Nodes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ItemKinds:
-    """Kinds of items with the same counts and the same decision: (C, .), with their numbers."""
+    """Kinds of items that have the same counts and decision, with the size of each kind."""
 
     choices: FloatArray
     pairs: FloatArray
@@ -133,7 +133,7 @@ class ItemKinds:
 
     @classmethod
     def of(cls, counts: ClassCounts, decision: FloatArray, used: BoolArray) -> Self:
-        """Count the kinds among (n,) bool items. Decisions are probabilities in [0, 1]."""
+        """Count the kinds among the items in an (n,) mask. Decisions are probabilities."""
         rows = np.column_stack([counts.choices, counts.pairs, np.round(decision, 3)])
         kinds, of_item = np.unique(rows, axis=0, return_inverse=True)
         of_item = of_item.ravel()
@@ -143,7 +143,7 @@ class ItemKinds:
 
 
 class SetModel:
-    """Likelihood of cells under parameters of the Dirichlet, the choice, the tilt and the judge."""
+    """Likelihood of the item kinds, given parameters for Dirichlet, choice, tilt and judge."""
 
     def __init__(self, cells: ItemKinds, tau: float, *, tilted: bool, judged: bool) -> None:
         self.cells, self.tau, self.tilted, self.judged = cells, tau, tilted, judged
@@ -152,7 +152,7 @@ class SetModel:
         self.scales = np.repeat(list(SCALES.values()), sizes)
 
     def joint(self, parameters: FloatArray) -> tuple[FloatArray, _Nodes, FloatArray]:
-        """Return the (C, G) log probabilities of a node and a cell's data, and (G,) of a node."""
+        """Return (C, G) log probabilities of node and data, the nodes, and their (G,) weights."""
         dirichlet, tilt, judge = np.split(parameters, self.splits)
         nodes = _nodes(np.exp(np.clip(dirichlet[:3], -4.0, 6.0)), self.tau)
         choice = _logistic(dirichlet[3])
@@ -176,18 +176,18 @@ class SetModel:
         return log_chances, nodes, weights
 
     def decided(self, nodes: _Nodes, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the (C, G) probabilities of a judge's decisions, and their logit derivatives."""
+        """Return (C, G) probabilities of a judge's decisions, and their logit derivatives."""
         yes = _logistic(judge[0] + nodes.shares[:, :2] @ judge[1:])
         d = self.cells.decision[:, None]
         chances = np.maximum(d * yes + (1.0 - d) * (1.0 - yes), TINY)
         return chances, (2.0 * d - 1.0) * yes * (1.0 - yes)
 
     def log_likelihood(self, parameters: FloatArray) -> FloatArray:
-        """Return (C,): the log-likelihood of one item of each kind."""
+        """Return the log-likelihood of one item of each kind, as a (C,) array."""
         return _log_sum(self.joint(parameters)[0])
 
     def scores(self, parameters: FloatArray) -> FloatArray:
-        """Return (C, P): the derivatives of the log-likelihood of one item of each kind."""
+        """Return (C, P) derivatives of the log-likelihood of one item of each kind."""
         dirichlet, _, judge = np.split(parameters, self.splits)
         log_chances, nodes, weights = self.joint(parameters)
         total = _log_sum(log_chances)
@@ -220,13 +220,13 @@ class SetModel:
         return np.stack(columns, axis=1)
 
     def positive(self, parameters: FloatArray) -> FloatArray:
-        """Return (C,): the probability that an item is positive, given its data."""
+        """Return (C,) probabilities that an item is positive, given its data."""
         log_chances, nodes, _ = self.joint(parameters)
         posterior = np.exp(log_chances - _log_sum(log_chances)[:, None])
         return np.asarray(posterior @ nodes.positive)
 
     def positive_slopes(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return `positive`, (C,), and its (C, P) derivatives."""
+        """Return the (C,) result of `positive`, and its (C, P) derivatives."""
         at = self.positive(parameters)
         steps = [self.positive(parameters + STEP * unit) for unit in np.eye(len(parameters))]
         return at, (np.stack(steps, axis=1) - at[:, None]) / STEP
@@ -237,19 +237,19 @@ def _logistic(logits: FloatArray | float) -> FloatArray:
 
 
 def _log_sum(logs: FloatArray) -> FloatArray:
-    """Return (C,): the logarithm of the sum of exponentials of each row."""
+    """Return the log of the sum of exponentials of each row, as a (C,) array."""
     most = logs.max(axis=1)
     return np.asarray(most + np.log(np.exp(logs - most[:, None]).sum(axis=1)))
 
 
 def _quadratic(shares: FloatArray) -> FloatArray:
-    """Return (G, 5): shares of the first two classes, their squares and their product, centred."""
+    """Return (G, 5) centred terms: the first two shares, their squares and their product."""
     first, second = shares[:, 0] - 0.4, shares[:, 1] - 0.3
     return np.stack([first, second, first**2, first * second, second**2], axis=1)
 
 
 def fit(model: SetModel, start: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Maximise the penalised likelihood: return parameters, (C, P) scores, (P, P) information.
+    """Maximise the penalised likelihood. Return parameters, (C, P) scores and (P, P) information.
 
     Steps follow Berndt, Hall, Hall and Hausman (1974), halved until they improve the fit.
     """

@@ -1,4 +1,4 @@
-"""Translation matrices between response sets and forced choices: F, its reverse and beta."""
+"""Translation between response sets and forced choices: F, its reverse, and beta."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SweepVariant: TypeAlias = Literal["keeps_choice", "table_2"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Translation:
-    """Translation from accepted sets to single choices, and back, estimated from paired ratings.
+    """Translation from accepted sets to single choices and back, estimated from pairs.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def beta_contributions(table: RatingTable, positive: Iterable[str]) -> FloatArra
 
 
 def cross_call_contributions(dist: Distributions, positive: Iterable[str]) -> FloatArray:
-    """Pair each forced choice with each response set of the same item, as in the papers' figures.
+    """Pair each forced choice with each response set for the same item, as the papers do.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def sensitivity_family(
     *,
     variant: SweepVariant = "keeps_choice",
 ) -> FloatArray:
-    """Return the reverse translation in which a choice hides other options with probability beta.
+    """Return the reverse translation if a choice hides other options with probability beta.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def sensitivity_family(
 
 
 def reconstruct_theta(O: FloatArray, F_reverse: FloatArray) -> FloatArray:
-    """Return theta = F' O of Guerdan et al. 2025, theorem 3.3: (n, V), nan if O is.
+    """Compute theta = F' O (Guerdan et al. 2025, theorem 3.3), as an (n, V) array.
 
     ValueError if the (n, K) ``O`` has no distribution per row, or the (V, K) ``F_reverse`` none per
     column.
@@ -228,7 +228,7 @@ class Decomposition:
     E_reverse: FloatArray
 
     def recovered(self) -> FloatArray:
-        """Stable response-set distribution recovered from only O: E' F' O, (V,)."""
+        """Stable response-set distribution recovered from O alone as E' F' O, a (V,) array."""
         theta = np.nan_to_num(self.F_reverse) @ self.O
         return np.asarray(np.nan_to_num(self.E_reverse) @ theta, dtype=np.float64)
 
@@ -240,7 +240,7 @@ def decompose(
     *,
     E: FloatArray | None = None,
 ) -> Decomposition:
-    """Derive the observed distributions for raters with stable sets, errors and selection effects.
+    """Derive the observed distributions from stable sets, rater errors and selection effects.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def _check_model(
 
 
 def pairs_by_item(table: RatingTable) -> IntArray:
-    """Return (n, K, V): the pairs of each item whose choice is in the accepted set."""
+    """Count each item's pairs whose choice is in the accepted set, as an (n, K, V) array."""
     n = len(table.items)
     if table.joint is None:
         return np.zeros((n, *table.space.membership.shape), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Intervals for the entries of F, exact at an effective number of units."""
+"""Exact intervals for the entries of F, based on the effective number of units."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def effective_units(weights: FloatArray) -> FloatArray:
-    """Return (V,): the number of equal units with the same information as (U, V) weights.
+    """Return how many equal units are as informative as units with these (U, V) weights.
 
     This is the square of the sum divided by the sum of squares (Kish 1965); nan for none.
     """
@@ -28,7 +28,7 @@ def effective_units(weights: FloatArray) -> FloatArray:
 def share_intervals(
     shares: FloatArray, n_effective: FloatArray, *, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the (K, V) ends of each share's exact interval, or nan if either is undefined."""
+    """Return the (K, V) ends of each share's exact interval. Undefined shares get nan."""
     low, high = np.full((2, *shares.shape), np.nan)
     for k, v in np.argwhere(~np.isnan(shares) & (n_effective > 0)).tolist():
         share = float(np.clip(shares[k, v], 0.0, 1.0))

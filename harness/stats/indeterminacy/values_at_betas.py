@@ -34,7 +34,7 @@ def values_at_betas(
     cut: Cut,
     common: Mapping[str, CommonItems],
 ) -> dict[str, FloatArray]:
-    """Evaluate metrics like `beta_sweep`, at each beta of the raters.
+    """Evaluate metrics at each beta in a grid, as `beta_sweep` does.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _values(
     judges: Sequence[ComparedSide],
     times: IntArray | None,
 ) -> dict[str, FloatArray]:
-    """Return (E, J) values, with the raters' vectors at E betas, (E n, D), in sequence."""
+    """Return (E, J) values per metric. The raters' vectors at E betas are stacked as (E n, D)."""
     values: dict[str, list[FloatArray]] = {metric.name: [] for metric in metrics}
     for judge in judges:
         n, score = len(judge.table.items), scorer(judge)
@@ -89,7 +89,7 @@ def _values(
 
 
 def _one_below_another(parts: Sequence[Distributions]) -> Distributions:
-    """Stack distributions over the same items, with the first part on top."""
+    """Stack distributions over the same items, in the order of the argument."""
     return Distributions(
         space=parts[0].space,
         O=np.concatenate([part.O for part in parts]),

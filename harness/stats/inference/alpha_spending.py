@@ -52,7 +52,7 @@ def share_of_validation(number: int) -> float:
 
 
 def share_after_gain(*, is_shown: bool) -> float:
-    """Return the share of the error probability for a recommendation after a test of a gain.
+    """Return the recommendation's share of the error probability after a gain was tested.
 
     The gain is always tested at the share ``GAIN`` of the error probability. The recommendation is
     tested at the rest, or at the full error probability if the gain is shown. The probability that
@@ -74,7 +74,7 @@ def share_after_gain(*, is_shown: bool) -> float:
 
 
 def level_after(spent: float, earlier: Iterable[tuple[float, float]] = ()) -> float:
-    """Return the level for testing a judge again, from the error allowed for the test.
+    """Return the level for testing a judge again, given the error probability for this test.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def level_after(spent: float, earlier: Iterable[tuple[float, float]] = ()) -> fl
 
 
 def _raised(level: float, spent: float, before: float, correlation: float) -> float:
-    """Return the level after an earlier test, or the current level if that is higher."""
+    """Return the level that an earlier test allows, or the current level if that is higher."""
     if not (0.0 < before < 1.0 and correlation > 0.0):
         return level
     most = min(before + spent, 1.0)  # first rejections can't exceed the sum
@@ -125,7 +125,7 @@ def _raised(level: float, spent: float, before: float, correlation: float) -> fl
 
 
 def _first_rejection(earlier: float, level: float, correlation: float) -> float:
-    """Return P(Z1 < z1, Z2 >= z2) for two normal statistics with upper tails of these levels.
+    """Return P(Z1 < z1, Z2 >= z2) for two normal statistics tested at these one-sided levels.
 
     This uses Owen's function (Annals of Mathematical Statistics 27, 1956, 1075-1090).
     """

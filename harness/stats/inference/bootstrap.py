@@ -1,4 +1,4 @@
-"""The bootstrap: units to resample, number of resamples, and the sums in each resample.
+"""The bootstrap: units to resample, number of resamples, and sums in each resample.
 
 `Resampling` contains the caller's settings. It creates `Units`, which are items or groups of items.
 `Resamples` are the draws, on which `harness.stats.inference.engine` evaluates statistics.
@@ -49,7 +49,7 @@ MIN_UNITS = 2  # resampling one unit gives the same unit
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Resampling:
-    """Settings for resampling items and computing intervals, used by every estimating function.
+    """Settings for resampling items and computing intervals. All estimating functions use it.
 
     Attributes
     ----------
@@ -100,14 +100,14 @@ class Resampling:
         )
 
     def units(self, n_items: int) -> Units:
-        """Return the units among n items. Raise ValueError if ``groups`` has a different length."""
+        """Group n items into units. Raise ValueError if ``groups`` has a different length."""
         units = Units.of(n_items, self.groups)
         return replace(units, second_stage=self.second_stage)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Resamples:
-    """B bootstrap draws of U units, the same for every metric evaluated on them.
+    """B bootstrap draws of U units, which all metrics evaluated on them share.
 
     Weights are drawn again from the seed at every pass, so that the (B, U) matrix needn't be
     stored. If contributions have few distinct rows, units with the same contribution are drawn
@@ -141,31 +141,31 @@ class Resamples:
 
     @classmethod
     def draw(cls, units: Units, n_resamples: int, rng: np.random.Generator) -> Self:
-        """Take one seed from ``rng`` for resamples of these units."""
+        """Draw a seed from ``rng`` for resamples of these units."""
         of_item = units.of_item if units.second_stage else None
         seed = int(rng.integers(2**63))
         return cls(units.n_units, n_resamples, seed, units.times, of_item=of_item)
 
     @property
     def n_replicates(self) -> int:
-        """Number of replicates: none for fewer than two units."""
+        """Number of replicates, which is 0 if there are fewer than two units."""
         return self.n_resamples if self.n_units >= MIN_UNITS else 0
 
     def __repr__(self) -> str:
         return f"Resamples({self.n_resamples} of {self.n_units} units, seed {self.seed})"
 
     def of_rows(self, times: IntArray | None) -> Self:
-        """Draw from the same seed for rows that represent several units each, (R,)."""
+        """Use the same seed for rows that each represent several units, as (R,) counts."""
         return replace(self, times=times, drawn=None)
 
     def kept(self) -> Self:
-        """Draw the weights once for all passes, if they are few enough to store."""
+        """Draw the weights once for all passes if they fit into memory."""
         n_weights = self.n_units if self.of_item is None else len(self.of_item)
         is_few = 0 < n_weights * self.n_replicates <= CHUNK_CELLS
         return replace(self, drawn=np.asfortranarray(next(self.blocks()))) if is_few else self
 
     def of_kinds(self, kinds: Kinds) -> Self:
-        """Draw rows that each represent the units of a kind. Weights are stored if they are few."""
+        """Draw rows that each represent all units of a kind. Store the weights if there are few."""
         R = len(kinds.first)
         if self.n_units >= R * ALIKE or R * self.n_resamples > CHUNK_CELLS:
             return self if self.n_units == R else self.of_rows(kinds.times)
@@ -179,12 +179,12 @@ class Resamples:
         return replace(self, times=kinds.times, drawn=np.concatenate(drawn, axis=1).T)
 
     def weights(self) -> Iterator[FloatArray]:
-        """Yield (b, U) multinomial weights, each row summing to U, until there are B rows."""
+        """Yield (b, U) blocks of multinomial weights until there are B rows. Each row sums to U."""
         for weights in self.blocks():
             yield weights.copy()
 
     def blocks(self) -> Iterator[FloatArray]:
-        """Yield the same `weights`, reusing one block of memory."""
+        """Yield the blocks of `weights`, but reuse the same memory for all of them."""
         if self.drawn is not None:
             yield self.drawn
             return
@@ -204,7 +204,7 @@ class Resamples:
     def sums(
         self, parts: Sequence[Summands], units: Units
     ) -> tuple[FloatArray, Iterable[FloatArray]]:
-        """Return the (D,) sums over all items of contributions (n, d), and (b, D) blocks of them.
+        """Sum (n, d) contributions over all items, and in each resample.
 
         The sums of all parts are concatenated. Each block reuses the memory of the previous one.
         """
@@ -226,7 +226,7 @@ class Resamples:
         return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
 
     def products(self, parts: Sequence[Summands]) -> Iterator[FloatArray]:
-        """Yield weights times contributions, (b, D), without columns that are zero."""
+        """Yield (b, D) products of weights and contributions. Columns of zeros are skipped."""
         if not self.n_replicates or not parts:
             return
         by_column, filled = _filled_columns(parts)
@@ -247,7 +247,7 @@ class Resamples:
                 yield resampled.T
 
     def _block_sums(self, parts: Sequence[Summands]) -> tuple[FloatArray, FloatArray]:
-        """Compute `sums` in blocks: first each block's draws per replicate, then the units."""
+        """Compute `sums` in blocks. Draw each block's number of draws first, and then the units."""
         rng, slices = np.random.default_rng(self.seed), list(blocks(self.n_units))
         share = np.array([at.stop - at.start for at in slices]) / self.n_units
         n_drawn = rng.multinomial(self.n_units, share, self.n_replicates)
@@ -267,7 +267,7 @@ class Resamples:
 
 
 def _draw_into(weights: FloatArray, rng: np.random.Generator, n_drawn: IntArray) -> None:
-    """Fill (b, U) with the number of times each unit was drawn, for (b,) draws."""
+    """Draw units (b,) times with replacement, and fill a (b, U) array with the counts."""
     step = max(1, DRAWN_CELLS // max(weights.shape[1], 1))
     for start in range(0, len(weights), step):
         part = weights[start : start + step]
@@ -275,7 +275,7 @@ def _draw_into(weights: FloatArray, rng: np.random.Generator, n_drawn: IntArray)
 
 
 def _within_units(times: FloatArray, of_item: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Draw the items of units drawn a given number of times, (b, U), with replacement: (b, n).
+    """Draw items with replacement within units that were drawn (b, U) times. Returns (b, n).
 
     Each time a unit was drawn, as many items are drawn as it contains.
     """
@@ -295,7 +295,7 @@ def _width(parts: Sequence[Summands]) -> int:
 
 
 def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArray:
-    """Draw a number of U units in each of b replicates, and count the draws of each: (b, U)."""
+    """Draw from U units in each of b replicates, and return how often each was drawn as (b, U)."""
     b = len(n_drawn)
     drawn = rng.integers(n_units, size=int(n_drawn.sum()))
     if b > 1:
@@ -304,7 +304,7 @@ def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArra
 
 
 def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
-    """Return the (R, D) distinct rows of all (U, d), with their counts, or None if R is large.
+    """Return the (R, D) distinct rows of all parts with their counts, or None if R is large.
 
     Rows are distinguished by one number each, and compared afterwards.
     """
@@ -333,7 +333,7 @@ def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | N
 
 
 def _merged(parts: Sequence[Summands], times: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return the distinct rows of (R, d) parts placed side by side.
+    """Return the distinct rows of (R, d) parts after joining the parts by column.
 
     Also return the number of units that each distinct row represents.
     """
@@ -345,13 +345,13 @@ def _merged(parts: Sequence[Summands], times: IntArray) -> tuple[FloatArray, Int
 
 
 def _repeats(rows: Summands, one_of: IntArray, place: IntArray) -> bool:
-    """Return whether (U, d) rows repeat the rows at ``one_of``, each in its place."""
+    """Return whether each of the (U, d) rows equals the row of its kind in ``one_of``."""
     few = rows[one_of]
     return all(np.array_equal(few[place[at]], rows[at]) for at in blocks(len(rows)))
 
 
 def _filled_columns(parts: Sequence[Summands]) -> tuple[FloatArray, BoolArray]:
-    """Return the columns of all (U, d) that aren't zero, (D', U), and their positions in (D,)."""
+    """Return (D', U) columns that contain a nonzero number, and a (D,) mask of those columns."""
     columns = [np.asarray(part).T for part in parts]
     filled = [of_part.any(axis=1) for of_part in columns]
     by_column = np.empty((sum(int(rows.sum()) for rows in filled), columns[0].shape[1]))
@@ -389,7 +389,7 @@ class Units:
 
     @classmethod
     def of(cls, n_items: int, groups: Sequence[str | None] | None) -> Self:
-        """Make each item, or each group, a unit. An item without a group is a separate one.
+        """Make each item or each group a unit. An item without a group is its own unit.
 
         Raises
         ------
@@ -404,29 +404,29 @@ class Units:
 
     @classmethod
     def alike(cls, times: IntArray) -> Self:
-        """Make each item a unit if each of R rows represents several, (R,)."""
+        """Make each item a unit. Row i represents ``times[i]`` items."""
         return cls(np.arange(len(times)), int(times.sum()), "item", times)
 
     def __repr__(self) -> str:
         return f"Units({len(self.of_item)} items in {self.n_units} {self.kind}s)"
 
     def only(self, rows: BoolArray) -> Units:
-        """Keep some items, (n,) bool, with their groups."""
+        """Keep the selected items, with their groups."""
         return replace(self, of_item=self.of_item[rows])
 
     def n_entering(self, used: BoolArray) -> int:
-        """Count the units that some of the (n,) items belong to."""
+        """Count the units that contain a selected item."""
         if self.kind == "group":
             return int(np.count_nonzero(np.bincount(self.of_item[used])))
         return how_many(used, self.times)
 
     @property
     def by_item(self) -> bool:
-        """Whether weights are drawn for items rather than for groups."""
+        """Return whether weights are drawn for items rather than for groups."""
         return self.kind == "item" or self.second_stage
 
     def sums(self, parts: Sequence[Summands]) -> Sequence[Summands]:
-        """Return (U, d) for each of several (n, d) contributions: summed within each unit.
+        """Sum each of several (n, d) contributions within units. The results are (U, d).
 
         If items are drawn, nothing is summed.
         """
@@ -439,13 +439,13 @@ class Units:
         return [np.asarray(of_unit @ np.asarray(part)) for part in parts]
 
     def totals(self, parts: Sequence[Summands]) -> FloatArray:
-        """Return (D,): the sums over all items of several (n, d) contributions, concatenated."""
+        """Sum several (n, d) contributions over all items, and concatenate the sums to (D,)."""
         return np.concatenate([total(part, self.times) for part in parts] or [np.empty(0)])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UnitWeights:
-    """(B, n) weights of items whose units are resampled, for products with contributions.
+    """(B, n) item weights from resampled units, stored as (B, U) draws.
 
     Attributes
     ----------
@@ -468,7 +468,7 @@ class UnitWeights:
         return replace(self, times=self.times[b])
 
     def __matmul__(self, rows: FloatArray) -> FloatArray:
-        """Return (B, d): the product with (n, d) rows, which are first summed within units."""
+        """Multiply by (n, d) rows, which are first summed within units. The result is (B, d)."""
         of_items = rows if self.weights is None else rows * self.weights[:, None]
         return np.asarray(self.times @ np.asarray(self.units.sums([of_items])[0]))
 
@@ -477,7 +477,7 @@ Weights: TypeAlias = FloatArray | UnitWeights  # shape (B, n)
 
 
 def weighted_totals(rows: FloatArray, weights: Weights) -> FloatArray:
-    """Return (B, d): the product of (B, n) weights and (n, d) rows, or `weighted_total` for one."""
+    """Multiply (B, n) weights by (n, d) rows. A single row of weights uses `weighted_total`."""
     if isinstance(weights, np.ndarray) and len(weights) == 1:
         return weighted_total(rows, weights[0])[None]
     return np.asarray(weights @ rows)
@@ -485,7 +485,7 @@ def weighted_totals(rows: FloatArray, weights: Weights) -> FloatArray:
 
 @lru_cache(maxsize=8)  # for all of a task's items, and for items that some judges share
 def _grouped(groups: tuple[str | None, ...]) -> tuple[IntArray, int]:
-    """Return each item's group number, (n,), and the number of groups."""
+    """Return an (n,) array with each item's group number, and the number of groups."""
     keys = [i if group is None else group for i, group in enumerate(groups)]
     index = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     of_item = np.fromiter((index[key] for key in keys), np.int64, len(keys))

@@ -18,7 +18,7 @@ MIN_CLUSTERS = 2
 
 @dataclass(frozen=True, slots=True)
 class ClusterMean:
-    """Mean of values in clusters.
+    """Mean of clustered values.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class ClusterMean:
     n_clusters: int
 
     def score_statistic(self, null: float) -> float:
-        """Return (mean - null) / standard error under H0, or nan if the error is 0 or undefined.
+        """Return (mean - null) / standard error under H0, or nan if the error is undefined or 0.
 
         Deviations are taken from the null, which adds (mean - null)^2 / n_clusters to the variance.
         Otherwise, few clusters of skewed values reject too often.
@@ -49,7 +49,7 @@ class ClusterMean:
         return float(apart / np.hypot(self.standard_error, apart / np.sqrt(self.n_clusters)))
 
     def interval(self, level: float) -> tuple[float, float] | None:
-        """Return mean -/+ a t quantile times the standard error, or None if undefined."""
+        """Return the t interval for the mean, or None if it is undefined."""
         if not np.isfinite(self.standard_error):
             return None
         quantile = float(stdtrit(self.degrees_of_freedom, (1.0 + level) / 2.0))
@@ -99,7 +99,7 @@ def cluster_mean(values: FloatArray, clusters: IntArray) -> ClusterMean:
 
 
 def design_effect(values: FloatArray, clusters: IntArray) -> float:
-    """Return the variance of a mean over clusters relative to independent items, at least 1.
+    """Return a clustered mean's variance relative to independent items. It is at least 1.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def design_effect(values: FloatArray, clusters: IntArray) -> float:
 
 
 def inverse_probability_weights(probabilities: FloatArray) -> FloatArray | None:
-    """Return each item's weight for representing the items it was sampled from.
+    """Return item weights that correct for unequal sampling probabilities.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def inverse_probability_weights(probabilities: FloatArray) -> FloatArray | None:
 
 
 def effective_number(weights: FloatArray) -> float:
-    """Return the number of equally weighted items with the same information: (sum w)^2 / sum w^2.
+    """Return how many equally weighted items are as informative: (sum w)^2 / sum w^2.
 
     Notes
     -----
@@ -159,7 +159,7 @@ def effective_number(weights: FloatArray) -> float:
 
 
 def linearized(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return (n,) values whose plain mean is the weighted mean, with its linearised error.
+    """Return (n,) values whose unweighted mean and error are those of the weighted mean.
 
     For equal weights these are the values themselves.
     """
@@ -170,7 +170,7 @@ def linearized(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def jackknife_steps(scores: FloatArray, cluster_of: IntArray, *, rank: float) -> FloatArray:
-    """Return the change in a maximum likelihood fit if each cluster is left out.
+    """Return how much a maximum likelihood fit changes without each cluster.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Variance of metrics if the same raters rated all items: crossed items and raters."""
+"""Variance of metrics if items and raters are crossed, so that the same raters rated all items."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MIN_FILLED = 0.8  # raters count as crossed with items from this share of rated 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CrossedRatings:
-    """Ratings of n items by m raters who rate several items each.
+    """Ratings of n items by m raters who each rated several items.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class CrossedRatings:
 
     @property
     def is_crossed(self) -> bool:
-        """Whether five or more raters rated most of the rated items."""
+        """Return whether at least five raters gave most of the possible ratings."""
         n, m, _ = self.shape
         if m < MIN_CROSSED_RATERS:
             return False
@@ -58,12 +58,12 @@ class CrossedRatings:
         return bool(self.n_ratings >= MIN_FILLED * m * n_rated)
 
     def counts(self) -> IntArray:
-        """Return (n, K) counts of ratings."""
+        """Count ratings per item and option, as an (n, K) array."""
         n, _, K = self.shape
         return np.bincount(self.item * K + self.option, minlength=n * K).reshape(n, K)
 
     def by_option(self, rows: slice) -> Iterator[FloatArray]:
-        """Yield, per option, who chose it for a range of items: (m, n') 0/1 matrices."""
+        """Yield an (m, n') 0/1 matrix per option of which raters chose it for a range of items."""
         _, m, K = self.shape
         among = np.flatnonzero((self.item >= rows.start) & (self.item < rows.stop))
         for k in range(K):
@@ -100,7 +100,7 @@ def leave_out(
     sides: Sequence[Callable[[IntArray, IntArray], FloatArray]],
     *values: Callable[[FloatArray], FloatArray],
 ) -> list[WithoutEach]:
-    """Evaluate statistics while leaving out each rater, and each rating, in turn.
+    """Evaluate statistics while leaving out each rater, and then each rating, in turn.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def leave_out(
 
 @dataclass(frozen=True, slots=True)
 class RaterVariance:
-    """Variance of a statistic due to its raters.
+    """Variance in a statistic that comes from the sample of raters.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class RaterVariance:
     n_ratings: int
 
     def with_items(self, items: float, freedom: float) -> tuple[float, float]:
-        """Add the variance over items and its degrees of freedom, by `satterthwaite`."""
+        """Add the variance over items and its degrees of freedom, using `satterthwaite`."""
         return satterthwaite(
             (items, freedom),
             (self.raters, self.n_raters - 1.0),
@@ -187,7 +187,7 @@ class RaterVariance:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RaterCovariance:
-    """Covariances of J statistics due to shared raters.
+    """Covariances of J statistics that come from sharing the same raters.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class RaterCovariance:
         ratings: CrossedRatings,
         statistic: int = 0,
     ) -> Self:
-        """Compute the covariances of a statistic over several judges with the same ratings."""
+        """Compute the covariances of one statistic between judges with the same ratings."""
         m = ratings.shape[1]
         raters = np.array([judge.raters[statistic] for judge in left_out])
         cells = np.array([judge.cells[statistic] for judge in left_out])
@@ -226,7 +226,7 @@ class RaterCovariance:
         return cls(jackknife_covariance(raters, np.ones(m)), of_cells, m, ratings.n_ratings)
 
     def variance(self, contrast: FloatArray) -> RaterVariance | None:
-        """Return the variance of the statistics' sum with a (J,) contrast.
+        """Return the variance of the sum of the statistics, weighted by a (J,) contrast.
 
         The result is None if a statistic is undefined without some rating.
         """
@@ -240,7 +240,7 @@ class RaterCovariance:
         return RaterVariance(raters, cells, self.n_raters, self.n_ratings)
 
     def noise(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw (J, n) normal deviations with the raters' covariance minus the single ratings'.
+        """Draw (J, n) normal deviations with the raters' covariance minus that of single ratings.
 
         Directions with a negative variance have no deviations.
         """
@@ -252,7 +252,7 @@ class RaterCovariance:
 def satterthwaite(
     items: tuple[float, float], raters: tuple[float, float], cells: tuple[float, float]
 ) -> tuple[float, float]:
-    """Combine components of variance, each with its degrees of freedom.
+    """Combine variance components, each with its degrees of freedom.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def satterthwaite(
 
 
 def jackknife_covariance(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return (J, J): (N - 1)/N times the products of (J, N) centred delete-one values."""
+    """Return the (J, J) jackknife covariance of (J, N) delete-one values."""
     n = weights.sum()
     off = values - (values @ weights)[:, None] / n
     return np.asarray((n - 1.0) / n * ((off * weights) @ off.T))

@@ -1,4 +1,4 @@
-"""Values for judges, raters and baselines on all items and on the same resamples.
+"""Evaluation of judges, raters and baselines on all items and on the same resamples.
 
 An `Engine` combines the units, the items' weights and the draws. It evaluates sides, which are
 functions of the items' weights, and sums of contributions, with one matrix product for all judges,
@@ -30,7 +30,7 @@ SideOfTotals: TypeAlias = "Callable[[Weights], FloatArray]"  # uses weights only
 
 
 class Drawn(NamedTuple):
-    """Values of S sides, (S,), and their replicates, (S, B)."""
+    """Values of S sides as (S,), and their replicates as (S, B)."""
 
     values: FloatArray
     replicates: FloatArray
@@ -57,7 +57,7 @@ class Replicated:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Engine:
-    """Resamples of some items, drawn once, on which any side can be evaluated.
+    """Resamples of items, which are drawn once and shared by all sides that are evaluated.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Engine:
     def draw(
         cls, units: Units, resampling: Resampling, weights: FloatArray | None = None
     ) -> Engine:
-        """Take one seed from a resampling's generator for resamples of these units."""
+        """Draw a seed from the resampling's generator for resamples of these units."""
         counts_once = weights is None or bool((weights == 1).all())
         return cls(
             units=units,
@@ -93,11 +93,11 @@ class Engine:
         return f"Engine({self.resamples!r})"
 
     def kept(self) -> Engine:
-        """Draw the weights once for all passes, if they are few enough to store."""
+        """Draw the weights once for all passes if they fit into memory."""
         return replace(self, resamples=self.resamples.kept())
 
     def of_kinds(self, *tables: Counts) -> tuple[IntArray, Engine]:
-        """Keep one item of each kind that the tables distinguish, if items are resampled.
+        """Keep one item per kind that the tables distinguish, if items are resampled.
 
         Returns
         -------
@@ -114,11 +114,11 @@ class Engine:
         return kinds.first, replace(self, units=Units.alike(kinds.times), resamples=resamples)
 
     def only(self, rows: BoolArray) -> Engine:
-        """Keep some items, (n,) bool, with their groups."""
+        """Keep the selected items, with their groups."""
         return replace(self, units=self.units.only(rows))
 
     def of(self, sides: Iterable[Side]) -> Drawn:
-        """Return values and replicates of some sides; no replicates without resamples.
+        """Return values and replicates for several sides. Without resamples, replicates are empty.
 
         A side can consist of several that are evaluated together.
         """
@@ -129,7 +129,7 @@ class Engine:
         return _drawn(list(sides), self._item_weights[None], blocks)
 
     def of_totals(self, side: SideOfTotals) -> Drawn:
-        """Evaluate like `of`, but sum items by unit. The side uses weights only in products."""
+        """Evaluate a side as `of` does, but by unit. The side can use weights only in products."""
         if self.units.times is not None:
             return self.of([side])
         drawn = self.resamples.blocks() if self.resamples.n_replicates else ()
@@ -138,12 +138,12 @@ class Engine:
 
     @property
     def _item_weights(self) -> FloatArray:
-        """Return (n,): the number of times each item counts in the data."""
+        """Return how many times each item counts in the data, as an (n,) array."""
         weights = np.ones(len(self.units.of_item)) if self.weights is None else self.weights
         return weights if self.units.times is None else weights * self.units.times
 
     def refitted(self, fitted: Callable[[FloatArray], FloatArray], n_values: int) -> FloatArray:
-        """Return the (S, B) values of statistics that are fitted again in each resample.
+        """Return (S, B) values of statistics that are refitted in each resample.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Engine:
         return np.array(values).reshape(len(values), n_values).T
 
     def _times_of_items(self) -> Iterator[FloatArray]:
-        """Yield the number of times each item was drawn, (b, n), by blocks of resamples."""
+        """Yield (b, n) blocks with the number of times each item was drawn in each resample."""
         if not self.resamples.n_replicates:
             return
         step = max(1, CHUNK_CELLS // max(len(self.units.of_item), 1))
@@ -167,7 +167,7 @@ class Engine:
                 yield times if self.units.by_item else times[:, self.units.of_item]
 
     def of_sums(self, sums: Sequence[ItemSums]) -> list[list[Replicated]]:
-        """Evaluate metrics of the same items on the data and on the resamples.
+        """Evaluate metrics for the same items on the data and on the resamples.
 
         All contributions enter one matrix product, so that replicate ``b`` of any two metrics uses
         the same items and differences between them are paired. Columns that are 0 everywhere are
@@ -220,7 +220,7 @@ def _drawn(
     of_data: AnyWeights,
     blocks: Iterable[AnyWeights],
 ) -> Drawn:
-    """Evaluate sides with the weights of the data, (1, n), and with blocks of drawn weights."""
+    """Evaluate sides with the data's (1, n) weights, and with blocks of drawn weights."""
     values = _evaluated(sides, of_data)
     replicates = [_evaluated(sides, weights) for weights in blocks]
     return Drawn(values[:, 0], np.concatenate([values[:, :0], *replicates], axis=1))
@@ -229,13 +229,13 @@ def _drawn(
 def _evaluated(
     sides: Sequence[Callable[[AnyWeights], FloatArray]], weights: AnyWeights
 ) -> FloatArray:
-    """Return the (S, B) values of some sides under (B, n) weights."""
+    """Return the (S, B) values of several sides under (B, n) weights."""
     values = [np.atleast_2d(side(weights)) for side in sides]
     return np.concatenate([np.empty((0, len(weights))), *values])
 
 
 def _evaluate(metrics: Sequence[Metric], sums: FloatArray, values: FloatArray) -> None:
-    """Fill (M, b) with the values of metrics for (b, d) sums."""
+    """Fill an (M, b) array with the metrics' values for (b, d) sums."""
     sums = sums if sums.any() else np.zeros((1, sums.shape[1]))
     for metric, of_metric in zip(metrics, values, strict=True):
         of_metric[:] = metric.value(sums)

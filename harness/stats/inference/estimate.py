@@ -1,4 +1,4 @@
-"""Estimates: contributions of items, and values with intervals, or NA with the reason."""
+"""Estimates: items' contributions, and values with intervals or NA with a reason."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval and the method behind it.
+    """A confidence interval and the method that produced it.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A number with its interval and n, or NA with the reason.
+    """A number with its interval and n, or NA with a reason.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Estimate:
 def percentile_interval(
     replicates: FloatArray, level: float, unit: ResampledUnit
 ) -> tuple[Interval | None, float]:
-    """Return the percentile interval from (B,) replicates, and the undefined share."""
+    """Return the percentile interval of (B,) replicates, and the share that is undefined."""
     ends = percentile_ends(replicates, level) if replicates.size else None
     interval = Interval(*ends, level, "percentile", unit) if ends else None
     return interval, share_undefined(replicates)
@@ -174,7 +174,7 @@ def make_interval(
 
 
 def share_undefined(replicates: FloatArray) -> float:
-    """Return the share of (B,) replicates that is nan, or 0 if there are none."""
+    """Return the share of (B,) replicates that are nan, or 0 if there are none."""
     if not replicates.size:
         return 0.0
     return int(np.count_nonzero(np.isnan(replicates))) / replicates.size
@@ -183,7 +183,7 @@ def share_undefined(replicates: FloatArray) -> float:
 def point_estimates(
     totals: FloatArray, metrics: Iterable[Metric], *, n_used: int | None = None
 ) -> dict[str, Estimate]:
-    """Evaluate metrics of (d,) sums, without intervals.
+    """Evaluate metrics on (d,) sums, without intervals.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ EMPTY: Final = "empty_stratum"
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Number of items excluded from an estimate for one reason.
+    """Number of items that an estimate excludes for one reason.
 
     Attributes
     ----------
@@ -274,13 +274,13 @@ class Exclusion:
 
 
 def exclusions(counted: Iterable[tuple[ExclusionReason, int]]) -> tuple[Exclusion, ...]:
-    """Return the reasons that excluded any items, with their numbers."""
+    """Return the reasons that excluded at least one item, with the number of items."""
     return tuple(Exclusion(reason, int(n_items)) for reason, n_items in counted if n_items)
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class ItemSums:
-    """Contributions of n items to sums, and the metrics of these sums.
+    """Contributions from n items to sums, and the metrics of these sums.
 
     Attributes
     ----------
@@ -328,13 +328,13 @@ class ItemSums:
 
     @property
     def entered(self) -> BoolArray:
-        """Whether each item enters: (n,)."""
+        """Return an (n,) mask of the items that contribute."""
         if self.used is not None:
             return self.used
         return any_by_row(self.contributions)
 
     def only(self, rows: BoolArray) -> ItemSums:
-        """Keep some items, (n,) bool."""
+        """Keep only the items in an (n,) mask."""
         return replace(
             self,
             contributions=np.asarray(self.contributions)[rows],
@@ -344,7 +344,10 @@ class ItemSums:
         )
 
     def within(self, inside: BoolArray, times: IntArray | None = None) -> ItemSums:
-        """Return the contributions of a stratum's items, (n,) bool, counted ``times`` or once."""
+        """Keep only the contributions of a stratum's items.
+
+        Item i counts ``times[i]`` times, or once.
+        """
         used, contributions = self.entered & inside, self.contributions
         n_unusable = how_many(inside & ~used, times)
         if not inside.all():
@@ -359,6 +362,6 @@ class ItemSums:
         )
 
     def weighted(self, weights: FloatArray) -> ItemSums:
-        """Return the contributions multiplied by the (n,) weights of the items."""
+        """Multiply the items' contributions by (n,) weights."""
         contributions = np.asarray(self.contributions) * weights[:, None]
         return replace(self, contributions=contributions, used=self.entered)

@@ -1,4 +1,4 @@
-"""Estimates for many metrics from sums over items, on one bootstrap."""
+"""Estimates for many metrics from sums over items, with one bootstrap."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Estimated:
-    """An estimate and the values its interval was computed from."""
+    """An estimate, and the values that its interval was computed from."""
 
     estimate: Estimate
     sampled: Sampled
 
     @property
     def replicates(self) -> FloatArray:
-        """The (B,) values in the resamples."""
+        """Values in the resamples, as a (B,) array."""
         return self.sampled.replicates
 
     def minus(self, other: Estimated, engine: Engine) -> Estimate:
-        """Subtract an estimate on the same resamples, or NA with the reason of either."""
+        """Subtract an estimate on the same resamples. If either is NA, the difference is NA."""
         first, second = self.sampled, other.sampled
         value, replicates = first.value - second.value, first.replicates - second.replicates
         undefined = bool(np.isnan(value))
@@ -96,7 +96,7 @@ def estimate_all(
 
 
 class _Entering(NamedTuple):
-    """Items and units behind all metrics of the same sums, with ratings per item."""
+    """Number of items and units, and ratings per item, for all metrics of the same sums."""
 
     n_used: int
     n_units: int
@@ -165,7 +165,7 @@ def _estimated(
 def estimate_sums(
     sums: Mapping[str, ItemSums], *, resampling: Resampling
 ) -> dict[str, dict[str, Estimate]]:
-    """Evaluate metrics of the same items on one bootstrap, so that they are comparable.
+    """Evaluate metrics for the same items with one bootstrap, so that they can be compared.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def _check_contributions(contributions: Summands) -> Summands:
 def average_over_criteria(
     groups: Sequence[Iterable[ItemSums]], criteria: Sequence[str]
 ) -> tuple[list[list[ItemSums]], Units]:
-    """Average every metric over criteria, unweighted.
+    """Average every metric over the criteria, without weights.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def _averaged(metric: Metric, sums: ItemSums, units: Units) -> ItemSums:
 
 
 def _all_defined(totals: FloatArray) -> FloatArray:
-    """Divide by the number of criteria, or nan if one of them is undefined."""
+    """Average over the criteria. Return nan if the metric is undefined for one of them."""
     return np.where(totals[..., 2] > 0, np.nan, mean(totals))
 
 

@@ -31,7 +31,7 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class FurtherItem:
-    """Maximum that one more item could add to a mean, however similar the seen items are.
+    """Maximum that one more item could add to a mean, even if all observed items are similar.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class FurtherItem:
 
 @dataclass(frozen=True, slots=True)
 class Smoothed:
-    """A coefficient of a table with added items, and its error.
+    """A coefficient of a table to which items were added, and its standard error.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Smoothed:
 def smoothed(
     value: Callable[[FloatArray], FloatArray], cells: FloatArray, n_units: int
 ) -> Smoothed | None:
-    """Evaluate a coefficient on (K * K,) cells plus added items, or None if it isn't needed.
+    """Evaluate a coefficient on (K * K,) cells plus added items. Return None if none are needed.
 
     In a small table, the few cells of a rare option can all be empty. Kappa's standard error is
     then far too small, and its interval covered 49 to 90 % (20 items, prevalence 5 to 10 %). The
@@ -110,7 +110,7 @@ def smoothed(
 
 
 def _moved(cells: FloatArray, table: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the cells with a computed influence, and the number of added items each represents.
+    """Return the cells whose influence is computed, and how many added items each represents.
 
     These are all cells, unless more than `MOST_EMPTY` off the diagonal are empty. Those have
     `APART` items together, and evenly spaced cells represent the rest.
@@ -128,7 +128,7 @@ def _moved(cells: FloatArray, table: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def _fewest(cells: FloatArray) -> float:
-    """Return the smallest number of items with a label on either side, or with different labels."""
+    """Return the smaller of two counts: the rarest label on either side, and disagreements."""
     table = cells.reshape(isqrt(len(cells)), -1)
     labels = np.stack([table.sum(axis=0), table.sum(axis=1)])
     used = labels.sum(axis=0) > 0
@@ -136,7 +136,7 @@ def _fewest(cells: FloatArray) -> float:
 
 
 def _spread_at(value: float, bounds: tuple[float, float]) -> float:
-    """Return a number proportional to the variance of a value between bounds."""
+    """Return a number that is proportional to a value's variance between its bounds."""
     sides = (abs(value - bound) for bound in bounds if isfinite(bound))
     return prod(sides)
 
@@ -183,13 +183,13 @@ class Sampled:
 
     @property
     def has_enough_units(self) -> bool:
-        """Whether there are enough units for an interval: five, or two for a counted share."""
+        """Return whether an interval has enough units: five, or two for a counted share."""
         counted = self.is_share and self.n_items in {None, self.n_units}
         return self.n_units >= max(self.least_units, MIN_VALUES if counted else MIN_UNITS)
 
     @property
     def standard_error(self) -> float:
-        """Standard error over items, and over raters if they are a sample, or nan if undefined."""
+        """Standard error over items, and over raters if they are a sample. It can be nan."""
         return self.error_and_freedom[0]
 
     @property
@@ -224,7 +224,7 @@ def _within(ends: tuple[float, float], bounds: tuple[float, float]) -> tuple[flo
 
 
 def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
-    """Return the values within a t quantile of their own standard errors.
+    """Return the ends of the range of values within a t quantile of their own standard error.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def _including(
     quantile: float,
     bounds: tuple[float, float],
 ) -> tuple[float, float]:
-    """Include the score interval of a smoothed table, if there is one."""
+    """Widen an interval to include the score interval of a smoothed table, if there is one."""
     if smoothed is None:
         return ends
     low, high = score_roots(smoothed.value, quantile * smoothed.error, bounds)
@@ -304,7 +304,7 @@ def _including(
 def _with_rare(
     ends: tuple[float, float], share: float, n_effective: float, level: float
 ) -> tuple[float, float]:
-    """Replace the ends of Wilson's interval for a share near 0 or 1 by a Poisson count's."""
+    """Widen Wilson's interval for a share near 0 or 1 to the limit for a Poisson count."""
     low, high = ends
     n_with, n_without = n_effective * share, n_effective * (1.0 - share)
     if n_with < RARE:
@@ -315,12 +315,15 @@ def _with_rare(
 
 
 def _least_rare(count: float, level: float) -> float:
-    """Return the smallest expectation of a Poisson count above 0, as a share of the count."""
+    """Return the lower limit for the mean of a Poisson count, divided by the count."""
     return float(gammaincinv(count, 1.0 - level)) / count if count > 0.0 else 0.0
 
 
 def score_roots(value: float, reach: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Solve (value - x)^2 = reach^2 v(x) / v(value), v the product of distances to bounds."""
+    """Solve (value - x)^2 = reach^2 v(x) / v(value).
+
+    v is the product of distances to the bounds.
+    """
     low, high = bounds
     above, below = value - low, high - value
     if isfinite(above) and isfinite(below):
@@ -347,7 +350,7 @@ def t_quantile(level: float, degrees_of_freedom: float) -> float:
 
 
 def percentile_ends(replicates: FloatArray, level: float) -> tuple[float, float] | None:
-    """Return quantiles of (B,) replicates, ignoring nan, or None if none is defined."""
+    """Return quantiles of (B,) replicates without nan, or None if all are nan."""
     defined = replicates[~np.isnan(replicates)]
     if not defined.size:
         return None
@@ -355,7 +358,7 @@ def percentile_ends(replicates: FloatArray, level: float) -> tuple[float, float]
 
 
 def _quantiles(values: FloatArray, low: float, high: float) -> tuple[float, float]:
-    """Compute the same as `numpy.quantile`, in a sixth of the time, for thousands of calls."""
+    """Compute the same as `numpy.quantile`, but six times faster."""
     ordered = np.sort(values)
     last = len(ordered) - 1
     ends = np.interp([low * last, high * last], np.arange(last + 1), ordered)

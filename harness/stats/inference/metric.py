@@ -1,4 +1,4 @@
-"""The metric type, shared parts of metrics, and look-up by name."""
+"""The metric type, parts that metrics share, and lookup by name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ POPULATION_VALUE: Estimand = "population value"
 
 
 def no_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
-    """Return no counts to report with the value."""
+    """Return an empty dict for metrics that report no counts with their value."""
     return {}
 
 
@@ -74,13 +74,13 @@ class SquaredDistance:
     averaged: bool = False
 
     def per_entry(self, n_entries: int) -> float:
-        """Return the factor of a squared difference."""
+        """Return the factor by which each squared difference is multiplied."""
         return 1.0 / n_entries if self.averaged else 1.0
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Metric:
-    """One coefficient: contributions of items, the value of their sums, and its interpretation.
+    """A coefficient: items' contributions, the value of their sums, and its interpretation.
 
     Attributes
     ----------
@@ -172,33 +172,33 @@ class Metric:
 
     @property
     def is_share(self) -> bool:
-        """Whether it is a share of counted items or ratings, and not an error."""
+        """Return whether the metric is a share of counted items or ratings, and not an error."""
         return self.bounds == SHARE and not self.is_error
 
     @property
     def is_error(self) -> bool:
-        """Whether lower is better."""
+        """Return whether lower values are better."""
         return self.better == "lower"
 
     @property
     def zero_is_best(self) -> bool:
-        """Whether values on either side of 0 are worse."""
+        """Return whether 0 is the best value, so that values on either side are worse."""
         return self.better == "zero"
 
     def losses(self, values: ArrayLike) -> FloatArray:
-        """Convert values to losses, for which lower is better."""
+        """Convert values to losses. Lower losses are better."""
         return losses_of(values, self.better)
 
     def of_losses(self, losses: FloatArray) -> FloatArray:
-        """Convert losses back to values, without their signs if 0 is best."""
+        """Convert losses back to values. If 0 is best, the values have no sign."""
         return losses if self.is_error or self.zero_is_best else -losses
 
     def unsigned(self, values: ArrayLike) -> FloatArray:
-        """Return values without their signs if 0 is best, else unchanged."""
+        """Remove the signs of values if 0 is best. Otherwise return them unchanged."""
         return self.of_losses(self.losses(values))
 
     def loss_signs(self, values: FloatArray | float) -> FloatArray:
-        """Return whether the loss rises (1) or falls (-1) as a value rises; 0 at the best one."""
+        """Return 1 if the loss rises with the value, -1 if it falls, and 0 at the best value."""
         if self.zero_is_best:
             return np.sign(np.asarray(values, dtype=np.float64))
         return np.full(np.shape(values), 1.0 if self.is_error else -1.0)
@@ -206,7 +206,7 @@ class Metric:
     def further_item(
         self, n_options: int, *, n_replies: float, n_raters: float, n_items: int, n_units: int
     ) -> FurtherItem | None:
-        """Return the most that one rating of one more item could add.
+        """Return the maximum that one rating of one more item could add.
 
         An item has ``n_replies`` from the judge and ratings from ``n_raters``. The one rating
         counts like a reply or, if there are fewer raters than replies, like the mean of a reply and
@@ -228,14 +228,14 @@ class Metric:
 
     @property
     def loss_bounds(self) -> tuple[float, float]:
-        """The smallest and the largest possible loss."""
+        """Smallest and largest possible loss."""
         low, high = self.bounds
         if self.zero_is_best:
             return 0.0, max(abs(low), abs(high))
         return (low, high) if self.is_error else (-high, -low)
 
     def loss_range(self, n_options: int | None = None) -> float:
-        """Return the largest possible difference between two losses, or infinite without bounds.
+        """Return the largest possible difference between two losses, or infinity without bounds.
 
         A sum over options is bounded by ``n_options``, if known.
         """
@@ -246,7 +246,7 @@ class Metric:
 
     @property
     def is_item_mean(self) -> bool:
-        """Whether it is a mean over items for which lower or higher is better."""
+        """Return whether the metric is a mean over items in which 0 is not the best value."""
         return self.value is mean and not self.zero_is_best
 
     def __repr__(self) -> str:
@@ -272,7 +272,7 @@ class AverageFields(MetricFields, total=False):
 
 
 def losses_of(values: ArrayLike, better: Better) -> FloatArray:
-    """Convert values of a metric with direction ``better`` to losses: see `Metric.losses`."""
+    """Convert values of a metric with direction ``better`` to losses. See `Metric.losses`."""
     numbers = np.asarray(values, dtype=np.float64)
     if better == "zero":
         return np.abs(numbers)
@@ -280,7 +280,7 @@ def losses_of(values: ArrayLike, better: Better) -> FloatArray:
 
 
 def both_rated(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, 1): 1.0 if neither rating vector has a nan, else 0.0: the item's weight."""
+    """Return (n, 1) weights: 0.0 for items with a nan in either rating vector, else 1.0."""
     if human.shape != judge.shape:
         raise ValueError(f"human has shape {human.shape} but judge {judge.shape}; wanted the same")
     either = row_sums(human) + row_sums(judge)  # nan if any entry is
@@ -288,7 +288,7 @@ def both_rated(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def weighted(per_item: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return (n, 2): each item's contribution to the numerator, and its weight (n, 1)."""
+    """Return (n, 2) columns: each item's contribution to the numerator, and its weight."""
     sums = np.empty((len(weight), 2))
     sums[:, 0] = np.where(weight[:, 0] > 0, per_item, 0.0)
     sums[:, 1] = weight[:, 0]
@@ -296,7 +296,7 @@ def weighted(per_item: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def mean(totals: FloatArray) -> FloatArray:
-    """Divide the first sum by the second, which is a weight."""
+    """Divide the first sum by the second, which is the total weight."""
     return ratio(totals[..., 0], totals[..., 1])
 
 
@@ -306,7 +306,7 @@ def always(reason: Reason) -> Callable[[FloatArray], Reason]:
 
 
 def unless_empty(reason: Reason) -> Callable[[FloatArray], Reason]:
-    """Return a `Metric.reason`: the named one, or "no_items" if the sums add up to 0."""
+    """Return a `Metric.reason` that returns this reason, or "no_items" if all sums are 0."""
     return lambda totals: reason if totals.sum() > 0 else "no_items"
 
 
@@ -315,7 +315,7 @@ constant_labels = unless_empty("constant_labels")
 
 
 def name_of(kind: str, judge_form: Form, human_form: Form, direction: str = "") -> str:
-    """Return the name of a metric that compares rating vectors of two forms.
+    """Return the name of a metric that compares rating vectors in two forms.
 
     Examples
     --------
@@ -409,7 +409,7 @@ def infinite_metric(
 
 
 def finite_part(cost: ArrayLike, weight: FloatArray) -> FloatArray:
-    """Return (n, 3): sums of finite entries in (n, C) nats, weight, number of infinite entries."""
+    """Return (n, 3) columns: sums of finite nats, weights, and numbers of infinite entries."""
     nats = np.asarray(cost, dtype=np.float64)
     infinite = np.isposinf(nats)
     n_infinite = weight[:, 0] * row_sums(infinite.astype(np.float64))
@@ -439,7 +439,7 @@ def by_contributions(metrics: Iterable[Metric]) -> list[tuple[Metric, ...]]:
 
 
 def find_metric(name: str, metrics: Sequence[Metric]) -> Metric:
-    """Return the metric with a name.
+    """Return the metric with this name.
 
     Raises
     ------

@@ -86,7 +86,7 @@ def benjamini_yekutieli(p: ArrayLike, q: float = 0.05) -> FalseDiscoveries:
 
 
 def _greatest_rejected(ordered: FloatArray, scale: FloatArray, q: float) -> FloatArray:
-    """Return the greatest p-value that reaches its threshold, -1 if none does: (..., 1)."""
+    """Return the largest p-value that reaches its threshold, or -1 if none does, as (..., 1)."""
     with np.errstate(invalid="ignore"):
         reached = ordered <= q / scale * (1.0 + ROUNDING)
     greatest = np.where(reached, ordered, -1.0).max(axis=-1, keepdims=True, initial=-1.0)
@@ -182,7 +182,7 @@ def check_rate(q: float) -> None:
 
 
 def _scale(ordered: FloatArray) -> FloatArray:
-    """Return (..., m): ``m c / i`` for the i-th smallest, nan beyond the hypotheses tested."""
+    """Return ``m c / i`` for the i-th smallest p-value, or nan for untested hypotheses."""
     tested = ~np.isnan(ordered)
     i = np.arange(1, ordered.shape[-1] + 1)
     harmonic = np.concatenate([[0.0], np.cumsum(1.0 / i)])

@@ -39,7 +39,7 @@ class Margin:
 
 
 def least_items(alpha: float, share: float) -> int:
-    """Return the fewest items on which a mean can be found to be below a margin.
+    """Return the minimum number of items needed to show that a mean is below a margin.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def non_inferiority_p(
     estimate: ClusterMean,
     margin: Margin,
 ) -> float | None:
-    """Test H0: the mean is at least the margin.
+    """Test H0 that the mean is at least the margin.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def non_inferiority_p(
 
 
 def student_p(estimate: ClusterMean, n: int, margin: Margin) -> float | None:
-    """Test H0: the mean of n units is at least the margin, by Student's t.
+    """Test H0 that the mean of n units is at least the margin, using Student's t.
 
     The variance is at least what it would be with one more unit at the worst value. The result is
     None if the error is undefined.
@@ -120,7 +120,7 @@ def student_p(estimate: ClusterMean, n: int, margin: Margin) -> float | None:
 
 
 def tilted_p(values: FloatArray, worst: float, correction: float = 0.0) -> float:
-    """Test H0: the mean of independent values is at least 0, for any skewness.
+    """Test H0 that the mean of independent values is at least 0, whatever their skewness.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def tilted_p(values: FloatArray, worst: float, correction: float = 0.0) -> float
 
 
 def tilted_bound(values: FloatArray, worst: float, alpha: float) -> float:
-    """Return the largest mean of bounded values that `tilted_p` doesn't reject.
+    """Return the largest mean of bounded values that `tilted_p` does not reject.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def tilted_bound(values: FloatArray, worst: float, alpha: float) -> float:
 def mean_interval(
     values: FloatArray, groups: IntArray, bounds: tuple[float, float], level: float
 ) -> tuple[float, float]:
-    """Return the means of bounded values that a test on either side doesn't reject.
+    """Return an interval for a mean of bounded values by inverting a test on each side.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ class _Tilts:
 
     @classmethod
     def of(cls, values: FloatArray, worst: float) -> Self:
-        """Create tilts of a sample with one more value at the worst."""
+        """Create tilts of a sample to which one worst value is added."""
         points, times = np.unique(np.append(values, worst), return_counts=True)
         return cls(points, times / times.sum())
 
@@ -263,7 +263,7 @@ class _Tilts:
         return greatest + log(total), mean, variance
 
     def tail(self, null: float, there: float, observed: float, n: int) -> float:
-        """Return the probability of a mean of n values up to the observed one, under a slope.
+        """Return the probability of a mean of n values up to the observed mean, at a given slope.
 
         ``there`` is the slope at which the tilt has the observed mean.
         """

@@ -1,4 +1,4 @@
-"""The scipy special functions needed for statistics, imported on first use.
+"""The scipy special functions that the statistics need, imported on first use.
 
 Importing ``scipy.special`` takes longer than all other imports for statistics together, and running
 judges doesn't need it.
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def rel_entr(x: ArrayLike, y: ArrayLike) -> FloatArray:
-    """Return x log(x / y), 0 if x is 0, infinite if only y is 0; nats, broadcast."""
+    """Return x log(x / y) in nats. It is 0 if x is 0, and infinite if only y is 0."""
     return _call("rel_entr", x, y)
 
 
 def xlogy(x: ArrayLike, y: ArrayLike) -> FloatArray:
-    """Return x log(y), 0 if x is 0; nats, broadcast."""
+    """Return x log(y) in nats. It is 0 if x is 0."""
     return _call("xlogy", x, y)
 
 
@@ -35,7 +35,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> FloatArray:
 
 
 def betaincinv(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> FloatArray:
-    """Return quantile y of the beta distribution."""
+    """Return quantile y of the beta distribution with parameters a and b."""
     return _call("betaincinv", a, b, y)
 
 
@@ -45,7 +45,7 @@ def gammaln(x: ArrayLike) -> FloatArray:
 
 
 def gammaincinv(a: ArrayLike, y: ArrayLike) -> FloatArray:
-    """Return the rate at which a Poisson process reaches count a by time 1 with probability y."""
+    """Return the Poisson mean at which a count of at least a has probability y."""
     return _call("gammaincinv", a, y)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def advantage_contributions(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return each item's contribution for each rater: P(the judge is as good), and 1.
+    """Return each item's contribution per rater: P(the judge is as good), and 1.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def advantage_contributions(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def mean_advantage(totals: FloatArray) -> FloatArray:
-    """Return the mean over raters, equally weighted, of the share won: (..., 2 m) to (...).
+    """Average the share of wins over raters with equal weights, from (..., 2 m) sums.
 
     Raters without items are left out; nan if no rater has any.
     """

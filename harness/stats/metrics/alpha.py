@@ -39,7 +39,7 @@ LONGEST = 64  # integers on a shorter scale are counted, others sorted
 
 
 def coincidences(counts: Counts) -> FloatArray:
-    """Return (n, K * K): each item's pairs of ratings, which add up to its number of ratings.
+    """Return each item's pairs of ratings as (n, K * K), scaled to sum to its number of ratings.
 
     Parameters
     ----------
@@ -60,21 +60,21 @@ def coincidences(counts: Counts) -> FloatArray:
 
 
 def coincidence_totals(counts: Counts) -> FloatArray:
-    """Return (K * K,): the sums of `coincidences`, without the array over items."""
+    """Return the (K * K,) sums of `coincidences` without computing them per item."""
     c, share = _pair_shares(counts)
     weighted = c * share[:, None]
     return np.asarray((weighted.T @ c - np.diag(weighted.sum(axis=0))).ravel(), dtype=np.float64)
 
 
 def _pair_shares(counts: Counts) -> tuple[FloatArray, FloatArray]:
-    """Return (n, K) counts as numbers, and the weight of each pair of an item's ratings, (n,)."""
+    """Return (n, K) counts as floats, and the (n,) weight of each pair of an item's ratings."""
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
     return c, np.where(m >= MIN_FOR_AGREEMENT, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
 
 
 def distances(level: Level, n_c: FloatArray, scale: FloatArray | None = None) -> FloatArray:
-    """Return squared distances between options, (..., K, K).
+    """Return squared distances between options, as a (..., K, K) array.
 
     Ordinal distances use (..., K) ``n_c``, the pairable ratings of each option, in order. Interval
     and ratio distances use the (K,) numbers of ``scale``, by default 1 to K. ValueError if the
@@ -97,7 +97,7 @@ def distances(level: Level, n_c: FloatArray, scale: FloatArray | None = None) ->
 
 
 def alpha_name(level: Level) -> str:
-    """Return the name of alpha at a level of measurement, without its forms."""
+    """Return the name of alpha for a level of measurement, without its forms."""
     return f"krippendorff_alpha_{level}"
 
 
@@ -154,7 +154,7 @@ def _reason_no_alpha(totals: FloatArray) -> Reason:
 
 
 def check_weights(weights: ArrayLike) -> FloatArray:
-    """Return a (K, K) matrix of disagreements. Raise ValueError if it isn't one.
+    """Return a (K, K) matrix of disagreements. Raise ValueError if it is not valid.
 
     It must be square, finite, non-negative, 0 on the diagonal and positive somewhere.
     """
@@ -169,7 +169,7 @@ def check_weights(weights: ArrayLike) -> FloatArray:
 
 
 def interval_sums(ratings: FloatArray, *, centre: float | None = None) -> FloatArray:
-    """Return each item's contribution to interval alpha of any numbers: (n, 4).
+    """Return each item's contribution to interval alpha for arbitrary numbers, as (n, 4).
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ INTERVAL_ALPHA = Metric(
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
-    """Return Krippendorff's alpha of raw ratings, without an interval (Krippendorff 2011).
+    """Return Krippendorff's alpha for raw ratings, without an interval (Krippendorff 2011).
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
 
 
 def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None:
-    """Count ratings that are whole numbers close together, by blocks, or None if they aren't."""
+    """Compute alpha by counting if ratings are whole numbers in a short range, or return None."""
     if array.dtype.kind not in "buif" or not array.size:
         return None
     low, high = (float(extreme.reduce(array, axis=None)) for extreme in (np.fmin, np.fmax))
@@ -283,7 +283,7 @@ def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None
 
 
 def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
-    """Count (n, m) numbers from ``low`` in steps of 1, nan if missing, or None if not on steps."""
+    """Count (n, m) whole numbers from ``low`` on. Return None if a number is not whole."""
     n, missing = len(x), np.isnan(x)
     absent = int(missing.any())  # missing ratings are counted too, in a separate column
     x -= low - absent
@@ -298,7 +298,7 @@ def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
 
 
 def _of_numbers(x: FloatArray) -> Estimate:
-    """Add up `interval_sums` by blocks."""
+    """Compute interval alpha by adding up `interval_sums` in blocks."""
     centre = float(np.nansum(x)) / max(int((~np.isnan(x)).sum()), 1)
     totals, n_pairable = np.zeros(4), 0
     for at in blocks(len(x)):
@@ -333,7 +333,7 @@ def _of_labels(array: NDArray[np.generic], level: Level) -> Estimate:
 
 
 def _described(alpha: float | None, n_pairable: int, n_units: int, n_values: int) -> Estimate:
-    """Describe alpha; it is nan if undefined, and None if it isn't computed."""
+    """Return alpha with its counts. A nan means undefined, and None means not computed."""
     undefined = alpha is None or bool(np.isnan(alpha))
     reason: NAReason = "constant_labels" if n_pairable else "too_few_raters"
     if alpha is None:
@@ -350,7 +350,7 @@ def _described(alpha: float | None, n_pairable: int, n_units: int, n_values: int
 
 
 def _codes(values: NDArray[np.generic]) -> IntArray:
-    """Return the rank of each rating among the distinct ratings."""
+    """Return each rating's rank among the distinct ratings."""
     codes: IntArray = np.unique(values, return_inverse=True)[1].ravel()
     return codes
 
@@ -401,7 +401,7 @@ def _ratio(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
 
 
 def _apart(first: FloatArray | float, second: FloatArray) -> FloatArray:
-    """Return the squared ratio distances of numbers. Two zeros have distance 0."""
+    """Return the squared ratio distance between numbers. Two zeros have distance 0."""
     return np.asarray(np.nan_to_num(ratio(first - second, first + second)) ** 2)
 
 
@@ -413,7 +413,7 @@ def _check_ratio_scale(numbers: FloatArray) -> None:
 
 
 def _ratio_observed(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
-    """Add up distances within units, one lag between a unit's ratings at a time."""
+    """Sum the distances within units, one lag between a unit's ratings at a time."""
     total = 0.0
     for lag in range(1, int(m.max(initial=0.0))):
         same = unit[lag:] == unit[:-lag]

@@ -1,4 +1,4 @@
-"""Association of two ordered scales, from the cells of a contingency table.
+"""Association between two ordered scales, from the cells of a contingency table.
 
 Pearson, Spearman (midranks) and Kendall's tau-b only need the number of times each pair of values
 occurs, so on finite scales they use sums over items like all other metrics. For vectors with too
@@ -42,7 +42,7 @@ def _coded(
 
 
 def pearson_of(totals: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """Return the Pearson correlation of (..., A, B) cells whose axes have these numbers."""
+    """Return Pearson's correlation for (..., A, B) cells, given the numbers on both axes."""
     n = totals.sum(axis=(-2, -1))
     of_x, of_y = totals.sum(axis=-1), totals.sum(axis=-2)
     x = rows - ratio((of_x * rows).sum(axis=-1), n)[..., None]
@@ -54,7 +54,7 @@ def pearson_of(totals: FloatArray, rows: FloatArray, columns: FloatArray) -> Flo
 
 
 def _between(low: float, values: FloatArray, high: float) -> FloatArray:
-    """Clip values, faster than `numpy.clip` for few values."""
+    """Clip values. This is faster than `numpy.clip` for few values."""
     return np.asarray(np.maximum(np.minimum(values, high), low), dtype=np.float64)
 
 
@@ -63,7 +63,7 @@ def _constant(margin: FloatArray) -> BoolArray:
 
 
 def spearman_of(totals: FloatArray) -> FloatArray:
-    """Return the Spearman correlation, with midranks, of (..., A, B) ordered cells."""
+    """Return Spearman's correlation, with midranks, for (..., A, B) ordered cells."""
     of_x, of_y = totals.sum(axis=-1), totals.sum(axis=-2)
     return pearson_of(totals, _midranks(of_x), _midranks(of_y))
 
@@ -73,7 +73,7 @@ def _midranks(margin: FloatArray) -> FloatArray:
 
 
 def kendall_of(totals: FloatArray) -> FloatArray:
-    """Return Kendall's tau-b of (..., A, B) cells with ordered axes.
+    """Return Kendall's tau-b for (..., A, B) cells with ordered axes.
 
     Notes
     -----
@@ -91,12 +91,12 @@ def kendall_of(totals: FloatArray) -> FloatArray:
 
 @cache
 def _signs(K: int) -> FloatArray:
-    """Return (K, K): 1 if the row comes after the column, -1 if before, 0 on the diagonal."""
+    """Return a (K, K) matrix of signs: 1 below the diagonal, -1 above it, and 0 on it."""
     return frozen(np.tri(K, k=-1) - np.tri(K, k=-1).T)
 
 
 def correlation_metrics(rows: FloatArray, columns: FloatArray) -> tuple[Metric, ...]:
-    """Return the three correlations of (A * B,) cells with these values on the axes."""
+    """Return the three correlations for (A * B,) cells with these values on the axes."""
     shape = (len(rows), len(columns))
     coefficients: dict[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
         "pearson": ("correlation (Pearson)", partial(pearson_of, rows=rows, columns=columns)),
@@ -122,7 +122,7 @@ def correlation_metrics(rows: FloatArray, columns: FloatArray) -> tuple[Metric, 
 
 
 def correlations(x: ArrayLike, y: ArrayLike) -> dict[str, Estimate]:
-    """Return Pearson, Spearman and Kendall's tau-b of two vectors, without intervals.
+    """Return Pearson's, Spearman's and Kendall's correlation of two vectors, without intervals.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class BinnedDivergence:
 def bins_of(
     human: Counts, by: BinBy, *, options: Sequence[str], scale: ArrayLike | None = None
 ) -> tuple[FloatArray, tuple[str | float, ...]]:
-    """Return each item's share in each bin, (n, B), and the bins' labels.
+    """Return each item's share in each bin as (n, B), and the bins' labels.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def bins_of(
 
 
 def binned_sums(bins: FloatArray, human: Counts, judge: Counts) -> FloatArray:
-    """Return (n, B (1 + 2 K)): per bin, the item's share and its human and judge label counts.
+    """Return (n, B (1 + 2 K)) columns per bin: item share, human counts and judge counts.
 
     Items without labels on either side contribute nothing.
     """
@@ -127,7 +127,7 @@ def _labelled(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def binned_metrics(K: int) -> tuple[Metric, Metric]:
-    """Return the two metrics of `binned_sums` over K options: divergence in bits, and distance."""
+    """Return two metrics of `binned_sums` over K options: divergence in bits, and distance."""
     per_bin = remembered(lambda totals: _per_bin(totals, K))
     return (
         _measure(
@@ -149,7 +149,7 @@ _measure = partial(
 
 
 def _per_bin(totals: FloatArray, K: int) -> tuple[FloatArray, FloatArray]:
-    """Return each bin's number of items and divergence in bits: (..., B) twice."""
+    """Return each bin's number of items, and its divergence in bits. Both are (..., B)."""
     width = 1 + 2 * K
     table = totals.reshape(*totals.shape[:-1], totals.shape[-1] // width, width)
     n, h, j = table[..., 0], table[..., 1 : 1 + K], table[..., 1 + K :]
@@ -165,7 +165,7 @@ def _per_bin(totals: FloatArray, K: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _shares(labels: FloatArray) -> FloatArray:
-    """Divide the labels in each bin by their number, or 0 if there are none."""
+    """Divide the labels in each bin by their number. Empty bins get 0."""
     n = labels.sum(axis=-1, keepdims=True)
     return np.asarray(labels / np.where(n > 0, n, 1.0), dtype=np.float64)
 

@@ -10,20 +10,20 @@ MIN_FOR_AGREEMENT = 2  # agreement needs a pair
 
 
 def square(totals: FloatArray) -> FloatArray:
-    """Return sums (..., K * K) as matrices (..., K, K)."""
+    """Reshape sums of shape (..., K * K) to matrices of shape (..., K, K)."""
     K = round(totals.shape[-1] ** 0.5)
     return totals.reshape(*totals.shape[:-1], K, K)
 
 
 def both_directions(totals: FloatArray) -> FloatArray:
-    """Count each pair of labels in both orders: (..., K * K) cells of the same shape."""
+    """Count each pair of labels in both orders. The shape stays (..., K * K)."""
     cells = square(totals)
     return (cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape)
 
 
 @remembered
 def share_alike(totals: FloatArray) -> FloatArray:
-    """Return the share of (..., K * K) cells on the diagonal: observed agreement."""
+    """Return the observed agreement: the share of (..., K * K) cells on the diagonal."""
     return ratio(np.trace(square(totals), axis1=-2, axis2=-1), totals.sum(axis=-1))
 
 
@@ -39,18 +39,18 @@ def chance_corrected(
 
 
 def above_uniform(observed: FloatArray, n_options: int) -> FloatArray:
-    """Return Randolph's kappa (2005), in which chance is a draw among all declared options."""
+    """Return Randolph's kappa (2005), whose chance agreement assumes a uniform draw of options."""
     return chance_corrected(observed, np.full_like(observed, 1.0 / n_options))
 
 
 def cohen_kappa(totals: FloatArray) -> FloatArray:
-    """Return Cohen's kappa of (..., K * K) cells, human by judge (Cohen 1960)."""
+    """Return Cohen's kappa for (..., K * K) cells, human by judge (Cohen 1960)."""
     n, hits, human, judge = margins(totals)
     return chance_corrected(n * hits, np.vecdot(human, judge), n * n)
 
 
 def scott_pi(totals: FloatArray) -> FloatArray:
-    """Return Scott's pi of (..., K * K) cells, with chance from both margins pooled."""
+    """Return Scott's pi for (..., K * K) cells. Chance agreement pools both margins."""
     n, hits, human, judge = margins(totals)
     pooled = (human + judge) / 2.0
     return chance_corrected(n * hits, np.vecdot(pooled, pooled), n * n)
@@ -59,7 +59,7 @@ def scott_pi(totals: FloatArray) -> FloatArray:
 def alpha(
     n_ratings: FloatArray | float, observed: FloatArray | float, expected: FloatArray | float
 ) -> FloatArray:
-    """Return Krippendorff's alpha from (...) summed squared distances, or nan if nothing differs.
+    """Return Krippendorff's alpha from summed squared distances, or nan if all ratings are equal.
 
     ``n_ratings`` is the number of pairable ratings. ``observed`` contains the distances within
     items, with each pair weighted by 1 / (ratings of its item - 1), and ``expected`` the distances
@@ -70,7 +70,7 @@ def alpha(
 
 
 def nominal_alpha(label_totals: FloatArray, coincidences: FloatArray) -> FloatArray:
-    """Return alpha on the nominal level, (...).
+    """Return alpha for the nominal level, as (...).
 
     It is computed from (..., K) pairable ratings of each option and (...) pairs of equal ratings
     within items, with each item's pairs adding up to its number of ratings.
@@ -82,7 +82,7 @@ def nominal_alpha(label_totals: FloatArray, coincidences: FloatArray) -> FloatAr
 
 @remembered
 def margins(totals: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return items and hits, (...), and each option's human and judge counts, (..., K)."""
+    """Return (...) numbers of items and hits, and (..., K) human and judge counts per option."""
     cells = square(totals)
     human, judge = cells.sum(axis=-1), cells.sum(axis=-2)
     return human.sum(axis=-1), totals[..., :: cells.shape[-1] + 1].sum(axis=-1), human, judge

@@ -47,24 +47,24 @@ _CALDERON = "Calderon et al. 2025, table 2 (Acc)"
 
 
 def hit_rate(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the probability that both modes are equal, with ties broken at random: (n, 2)."""
+    """Return the probability that both modes are equal, breaking ties at random, as (n, 2)."""
     return weighted(row_products(human, judge), both_rated(human, judge))
 
 
 def hit_rate_ties_lost(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return 1 if both modes are certainly equal, with tied items counted as 0: (n, 2)."""
+    """Return 1 for items whose modes are certainly equal. Ties count 0. The shape is (n, 2)."""
     certain = row_products(human, judge) >= 1.0 - TOLERANCE
     return weighted(certain.astype(np.float64), both_rated(human, judge))
 
 
 def hit_rate_ties_won(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return 1 if both modes can be equal: (n, 2)."""
+    """Return 1 for items whose modes can be equal, with ties counted as wins, as (n, 2)."""
     possible = row_products(human, judge) > 0.0
     return weighted(possible.astype(np.float64), both_rated(human, judge))
 
 
 def confusion(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the confusion matrix's cells, human by judge, fractional for ties: (n, K * K)."""
+    """Return (n, K * K) cells of the confusion matrix, human by judge. Ties count in part."""
     rated = both_rated(human, judge) > 0
     cells = np.einsum("nh,nj->nhj", human, judge).reshape(len(human), human.shape[1] ** 2)
     return cells if rated.all() else np.where(rated, cells, 0.0)
@@ -81,7 +81,7 @@ def _randolph_kappa(totals: FloatArray) -> FloatArray:
 
 
 def gorodkin_r(totals: FloatArray) -> FloatArray:
-    """Return the correlation of K options, (...), from (..., K * K) cells. Phi if K is 2.
+    """Return the correlation of K options from (..., K * K) cells. It equals phi if K is 2.
 
     It is the covariance of the two one-hot labels divided by the root of both variances (Gorodkin
     2004, Eq. 8).
@@ -94,21 +94,21 @@ def gorodkin_r(totals: FloatArray) -> FloatArray:
 
 
 def macro_f1(totals: FloatArray) -> FloatArray:
-    """Return the unweighted mean F1, (...), of the options that occur in (..., K * K) cells."""
+    """Return the unweighted mean F1 over the options that occur in (..., K * K) cells."""
     cells = square(totals)
     hits = np.diagonal(cells, axis1=-2, axis2=-1)
     return mean_f1(hits, cells.sum(axis=-1) + cells.sum(axis=-2))
 
 
 def mean_f1(hits: FloatArray, chosen: FloatArray) -> FloatArray:
-    """Return the mean of 2 hits / chosen, (..., K), over the options that either side chose."""
+    """Average 2 hits / chosen, both (..., K), over the options that either side chose."""
     occurs = chosen > TOLERANCE
     scores = np.where(occurs, ratio(2.0 * hits, chosen), 0.0)
     return ratio(scores.sum(axis=-1), occurs.sum(axis=-1))
 
 
 def cell_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:
-    """Name the cells of a confusion matrix after their options, human | judge."""
+    """Name each cell of a confusion matrix by its options, as human | judge."""
     pairs = ((human, judge) for human in options for judge in options)
     return {f"{h} | {j}": float(n) for (h, j), n in zip(pairs, totals, strict=True)}
 
@@ -135,7 +135,7 @@ def _hit_metric(
 
 
 class LabelFields(TypedDict, total=False):
-    """Fields of `Metric` that differ between coefficients of two modes."""
+    """Fields of `Metric` that differ between coefficients for two modes."""
 
     family: Family
     reason: Callable[[FloatArray], Reason]
@@ -151,7 +151,7 @@ def label_metric(
     paper: str,
     **about: Unpack[LabelFields],
 ) -> Metric:
-    """Return a coefficient of the cells of two modes, by default NA if labels are constant."""
+    """Return a coefficient for the cells of two modes. By default, constant labels are NA."""
     metric = Metric(
         name=name_of(kind, "h", "h"),
         kind=kind,
@@ -222,7 +222,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def binary_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, 4): tp, fn, fp, tn of each item.
+    """Return (n, 4) columns per item: tp, fn, fp and tn.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def binary_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def one_vs_rest(totals: FloatArray, k: int) -> FloatArray:
-    """Collapse (..., K * K) confusion cells to four: option ``k`` against all others."""
+    """Collapse (..., K * K) confusion cells to four, with option ``k`` against all others."""
     cells = square(totals)
     tp, row, column = cells[..., k, k], cells[..., k, :].sum(axis=-1), cells[..., :, k].sum(axis=-1)
     return np.stack([tp, row - tp, column - tp, totals.sum(axis=-1) - row - column + tp], axis=-1)
@@ -296,7 +296,7 @@ def _expected(totals: FloatArray) -> FloatArray:
 
 
 def _mixed(totals: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return A = (TP + FN)(FN + TN) and B = (TP + FP)(FP + TN) of Eq. 9 to 11."""
+    """Return A = (TP + FN)(FN + TN) and B = (TP + FP)(FP + TN) from equations 9 to 11."""
     tp, fn, fp, tn = _parts(totals)
     return (tp + fn) * (fn + tn), (tp + fp) * (fp + tn)
 
@@ -420,7 +420,7 @@ _ON_MODES = {*(metric.name for metric in BINARY), "marginal_drift", "kappa_phi_g
 
 
 def binary_metrics(space: OptionSpace, positive: Sequence[str]) -> tuple[Metric, ...]:
-    """Return the binary metrics for the human and the judge mode.
+    """Return the binary metrics for the human mode and the judge mode.
 
     Parameters
     ----------
@@ -484,7 +484,7 @@ def n_var_kappa(p: FloatArray) -> FloatArray:
 
 
 def n_var_phi(p: FloatArray) -> FloatArray:
-    """Return N times phi's large-sample variance, like `n_var_kappa`, for (..., 2, 2) shares."""
+    """Return N times phi's large-sample variance for (..., 2, 2) shares. See `n_var_kappa`."""
     p = _shares(p)
     rows, columns = p.sum(axis=-1), p.sum(axis=-2)
     scale = np.sqrt(rows.prod(axis=-1) * columns.prod(axis=-1))[..., None, None]

@@ -1,4 +1,4 @@
-"""Gwet's AC1 and AC2: agreement beyond chance if most labels are the same.
+"""Gwet's AC1 and AC2, which measure agreement beyond chance if most labels are the same.
 
 Kappa falls to 0 if nearly all labels are one option, however well raters agree. AC1 assumes that
 raters only guess on difficult items, so its chance term is small on such labels. AC2 gives partial
@@ -29,7 +29,7 @@ PAPER = "Gwet 2008, Br. J. Math. Stat. Psychol. 61"
 
 
 def quadratic_credit(numbers: ArrayLike) -> FloatArray:
-    """Return (K, K) shares of credit: 1 for the same option, 0 for opposite ends of the scale.
+    """Return (K, K) credits: 1 for the same option, 0 for opposite ends of the scale.
 
     The credit is 1 - (x_k - x_l)^2 / (max - min)^2 of (K,) numbers, as Gwet 2014 defines quadratic
     weights.
@@ -40,7 +40,7 @@ def quadratic_credit(numbers: ArrayLike) -> FloatArray:
 
 
 def item_shares(counts: Counts, credit: FloatArray | None = None) -> FloatArray:
-    """Return (n, 3 + K): agreement of the item's pairs, 1 if there are any, 1 if rated, shares.
+    """Return (n, 3 + K) columns: pair agreement, has pairs, is rated, and K option shares.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def item_shares(counts: Counts, credit: FloatArray | None = None) -> FloatArray:
 
 
 def observed_and_shares(totals: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the items' mean agreement, (...), and the options' mean shares, (..., K)."""
+    """Return the (...) mean agreement over items, and the (..., K) mean share of each option."""
     return ratio(totals[..., 0], totals[..., 1]), ratio(totals[..., 3:], totals[..., 2, None])
 
 
 def gwet_coefficient(
     observed: FloatArray, shares: FloatArray, credit: FloatArray | None = None
 ) -> FloatArray:
-    """Return AC1, or AC2 with (K, K) ``credit``, from (...) agreement and (..., K) shares.
+    """Return AC1, or AC2 with (K, K) credits, from (...) agreement and (..., K) shares.
 
     Chance agreement is sum w / (K (K - 1)) times the sum of p_k (1 - p_k). The result is nan with
     one option.
@@ -78,31 +78,31 @@ def gwet_coefficient(
 
 
 def of_raters(credit: FloatArray | None = None) -> Callable[[FloatArray], FloatArray]:
-    """Return a function that computes AC1, or AC2 with (K, K) ``credit``, from `item_shares`."""
+    """Return a function that computes AC1, or AC2 with (K, K) credits, from `item_shares`."""
     return lambda totals: gwet_coefficient(*observed_and_shares(totals), credit)
 
 
 def gwet_ac1(totals: FloatArray) -> FloatArray:
-    """Return AC1 of (..., K * K) cells, human by judge."""
+    """Return AC1 for (..., K * K) cells, human by judge."""
     n, hits, human, judge = margins(totals)
     return gwet_coefficient(ratio(hits, n), ratio(human + judge, 2.0 * n[..., None]))
 
 
 def gwet_ac2(totals: FloatArray, credit: FloatArray) -> FloatArray:
-    """Return AC2 with (K, K) ``credit`` of (..., K * K) cells, human by judge."""
+    """Return AC2 with (K, K) credits for (..., K * K) cells, human by judge."""
     n, _, human, judge = margins(totals)
     observed = ratio((square(totals) * credit).sum(axis=(-2, -1)), n)
     return gwet_coefficient(observed, ratio(human + judge, 2.0 * n[..., None]), credit)
 
 
 def least_ac2(credit: FloatArray) -> float:
-    """Return a lower bound on AC2: no agreement at the maximum chance agreement."""
+    """Return a lower bound for AC2: no agreement, at the highest possible chance agreement."""
     chance = float(credit.mean())
     return -chance / (1.0 - chance) if chance < 1.0 else -1.0
 
 
 def ac2_of_raters(numbers: ArrayLike) -> Metric:
-    """Return AC2 among the raters on an ordered scale of (K,) numbers."""
+    """Return AC2 among the raters on an ordered scale with (K,) numbers."""
     credit = quadratic_credit(numbers)
     return Metric(
         name="gwet_ac2",
@@ -119,7 +119,7 @@ def ac2_of_raters(numbers: ArrayLike) -> Metric:
 
 
 def why_undefined(totals: FloatArray) -> Reason:
-    """Return the reason that no coefficient is defined for summed `item_shares`."""
+    """Return the reason that coefficients are undefined for summed `item_shares`."""
     if not totals[2]:
         return "no_items"
     return "single_option" if totals[1] else "too_few_raters"

@@ -30,14 +30,14 @@ MIN_ITEMS = 2  # one pair of values has no correlation
 
 
 def pairwise_agreement(counts: Counts) -> FloatArray:
-    """Return agreeing pairs of ratings and all pairs of each item: (n, 2)."""
+    """Return (n, 2) columns per item: agreeing pairs of ratings, and all pairs."""
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
     return np.stack([(c * (c - 1)).sum(axis=1) / 2, m * (m - 1) / 2], axis=1)
 
 
 def fleiss(counts: Counts) -> FloatArray:
-    """Return (n, 4 + K): agreement P_i, 1, m, m squared, and the K counts of each rated item."""
+    """Return (n, 4 + K) columns per rated item: agreement P_i, 1, m, m squared, and K counts."""
     c = np.asarray(counts, dtype=np.float64)
     m = c @ np.ones(c.shape[1])  # a product is faster than sums along short rows
     alike, pairs = np.einsum("nk,nk->n", c, c) - m, m * (m - 1.0)
@@ -48,7 +48,7 @@ def fleiss(counts: Counts) -> FloatArray:
 
 
 def nominal_coincidences(counts: Counts) -> FloatArray:
-    """Return (n, 1 + K): observed coincidences on the diagonal and the K counts.
+    """Return (n, 1 + K) columns: the coincidences on the diagonal, and K counts.
 
     Items with fewer than two ratings add nothing.
     """
@@ -60,7 +60,7 @@ def nominal_coincidences(counts: Counts) -> FloatArray:
 
 
 def majority_share(counts: Counts) -> FloatArray:
-    """Return (n, 2): share of the most common option of each item, and 1 if it is rated.
+    """Return (n, 2) columns: the most common option's share, and whether the item is rated.
 
     Notes
     -----
@@ -74,19 +74,19 @@ def majority_share(counts: Counts) -> FloatArray:
 
 
 def two_rater_agreement(counts: Counts) -> FloatArray:
-    """Return (n, 2): whether an item's two ratings are equal, and 1 if it has two."""
+    """Return (n, 2) columns: whether an item's two ratings agree, and whether it has two."""
     m = np.asarray(counts).sum(axis=1)
     return np.where((m == MIN_FOR_AGREEMENT)[:, None], pairwise_agreement(counts), 0.0)
 
 
 def fleiss_of_pooled_pairs(counts: Counts) -> FloatArray:
-    """Return (n, 2 + K): agreeing pairs, pairs, and counts of items with several ratings."""
+    """Return (n, 2 + K) columns for items with several ratings: agreeing pairs, pairs, counts."""
     c = np.asarray(counts, dtype=np.float64)
     return _of_several(np.hstack([pairwise_agreement(c), c]), c.sum(axis=1))
 
 
 def fleiss_of_item_means(counts: Counts) -> FloatArray:
-    """Return (n, 2 + K): agreement P_i, 1, and counts of items with several ratings."""
+    """Return (n, 2 + K) columns for items with several ratings: agreement P_i, 1, counts."""
     c = np.asarray(counts, dtype=np.float64)
     pairs = pairwise_agreement(c)
     P = np.nan_to_num(ratio(pairs[:, 0], pairs[:, 1]))
@@ -269,7 +269,7 @@ SAME_FOR_EQUAL_RATERS = {  # coefficients that equal the strict one if it has a 
 
 
 def pearson_by_rater(ratings: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, 6 m): 1, x, y, x^2, y^2, x y per rater, over the items that both rated.
+    """Return (n, 6 m) sums per rater for Pearson's correlation with the judge.
 
     ``ratings`` are (n, m) and ``judge`` (n,) numbers, nan if there is none; ValueError if the
     numbers of items differ.
@@ -285,7 +285,7 @@ def pearson_by_rater(ratings: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def pearsons(totals: FloatArray) -> FloatArray:
-    """Return the judge's Pearson correlation with each rater: sums (..., 6 m) to (..., m).
+    """Return the judge's Pearson correlation with each rater, from (..., 6 m) sums.
 
     A correlation is nan if a rater shares fewer than two items with the judge, or either is
     constant on them.
@@ -300,7 +300,7 @@ def pearsons(totals: FloatArray) -> FloatArray:
 
 
 def pearson_mean_over_raters(totals: FloatArray) -> FloatArray:
-    """Return the unweighted mean of the defined `pearsons` over raters, or nan if there are none.
+    """Average the defined `pearsons` over raters without weights, or return nan for none.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Intraclass correlation of raters who all rated the same items.
+"""Intraclass correlation for raters who all rated the same items.
 
 Both coefficients treat raters as a sample (two-way random effects, absolute agreement), so a rater
 who is always one point higher lowers them. Shrout and Fleiss 1979, Intraclass correlations: uses in
@@ -24,7 +24,7 @@ PAPER = "Shrout and Fleiss 1979"
 
 
 def crossed_ratings(ratings: FloatArray) -> FloatArray:
-    """Return the columns of the raters who rated every rated item, centred, (n, k).
+    """Return centred ratings by the k raters who rated every rated item, as (n, k).
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def crossed_ratings(ratings: FloatArray) -> FloatArray:
 
 
 def two_way_sums(ratings: FloatArray) -> FloatArray:
-    """Return an (n, 3 + k) array: 1, squared sum of ratings / k, sum of squares, k ratings.
+    """Return (n, 3 + k) columns: 1, squared sum of ratings / k, sum of squares, k ratings.
 
     An item that nobody rated has zeros.
     """
@@ -49,7 +49,7 @@ def two_way_sums(ratings: FloatArray) -> FloatArray:
 
 
 class MeanSquares(NamedTuple):
-    """Items, raters, and mean squares between items, between raters, and of the residual."""
+    """Numbers of items and raters, and mean squares for items, for raters and for the residual."""
 
     n: FloatArray
     k: int
@@ -59,7 +59,7 @@ class MeanSquares(NamedTuple):
 
 
 def mean_squares(totals: FloatArray) -> MeanSquares:
-    """Return the two-way analysis of variance, (...), of summed `two_way_sums`."""
+    """Return the two-way analysis of variance for summed `two_way_sums`."""
     n, k, by_rater = totals[..., 0], totals.shape[-1] - 3, totals[..., 3:]
     correction = ratio(by_rater.sum(axis=-1) ** 2, n * max(k, 1))
     items = totals[..., 1] - correction
@@ -73,13 +73,13 @@ def mean_squares(totals: FloatArray) -> MeanSquares:
 
 
 def icc_single(totals: FloatArray) -> FloatArray:
-    """Return ICC(2,1), (...), the reliability of one rater's rating."""
+    """Return ICC(2,1), the reliability of one rater's rating."""
     n, k, items, raters, residual = mean_squares(totals)
     return _icc(items, residual, items + (k - 1) * residual + k * ratio(raters - residual, n))
 
 
 def icc_mean(totals: FloatArray) -> FloatArray:
-    """Return ICC(2,k), (...), the reliability of the mean of all k raters."""
+    """Return ICC(2,k), the reliability of the mean over all k raters."""
     n, _, items, raters, residual = mean_squares(totals)
     return _icc(items, residual, items + ratio(raters - residual, n))
 

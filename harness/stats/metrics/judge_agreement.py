@@ -71,7 +71,7 @@ class Ensemble:
 
 
 def pair_cells(votes: FloatArray, positive: Sequence[int]) -> FloatArray:
-    """Return (n, 4 P): tp, fn, fp, tn for the P pairs of judges, on the positive options."""
+    """Return (n, 4 P) columns for P pairs of judges: tp, fn, fp and tn for positive options."""
     binary = np.where(np.isnan(votes), np.nan, np.isin(votes, positive).astype(np.float64))
     pairs = combinations(range(votes.shape[1]), _PAIR)
     cells = [binary_cells(binary[:, a], binary[:, b]) for a, b in pairs]
@@ -79,7 +79,7 @@ def pair_cells(votes: FloatArray, positive: Sequence[int]) -> FloatArray:
 
 
 def error_pairs(votes: FloatArray, human: FloatArray) -> FloatArray:
-    """Return (n, 6 P): 1, x, y, x^2, y^2, x y of the errors of each of the P pairs of judges.
+    """Return (n, 6 P) sums for the correlation of errors in each of P pairs of judges.
 
     A judge's error on an item is 1 minus the (n, K) humans' share of its chosen option, which is 0
     or 1 for a one-hot mode. Values are 0 if either judge or the humans gave no answer.
@@ -92,7 +92,7 @@ def error_pairs(votes: FloatArray, human: FloatArray) -> FloatArray:
 
 
 def enough_errors(estimate: Estimate, totals: FloatArray) -> Estimate:
-    """Return an estimate of effective votes, without an interval if a judge has few errors.
+    """Remove the interval from an estimate of effective votes if a judge has few errors.
 
     With fewer than ten errors, the correlation varies more than an interval would show.
 
@@ -113,7 +113,7 @@ def enough_errors(estimate: Estimate, totals: FloatArray) -> Estimate:
 
 
 def effective_votes(totals: FloatArray) -> FloatArray:
-    """Return the number of independent votes that R judges are worth: R / (1 + (R - 1) rho).
+    """Return how many independent votes R judges are worth: R / (1 + (R - 1) rho).
 
     Parameters
     ----------

@@ -52,13 +52,13 @@ _SET_NAMES = {
 
 
 def coverage(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the probability that an option of the judge is among the humans' options: (n, 2)."""
+    """Return the probability that the judge's option is among the humans' options, as (n, 2)."""
     met = np.minimum(row_products(human, judge), 1.0)
     return weighted(met, both_rated(human, judge))
 
 
 def recall(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the share of the humans' options that the judge accepts too: (n, 3).
+    """Return the share of the humans' options that the judge accepts too, as (n, 3).
 
     The third sum counts the items on which the humans accept none, which have no recall.
     """
@@ -66,19 +66,19 @@ def recall(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def precision(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the share of the judge's options that humans accept too: (n, 3), like `recall`."""
+    """Return the share of the judge's options that humans accept too, as (n, 3) like `recall`."""
     return _share(human, judge, judge)
 
 
 def shared_options(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, 1 + 2 K): 1, whether each option is in both sets, and in how many of the two."""
+    """Return (n, 1 + 2 K) columns: 1, then per option whether both accept it, and how many do."""
     rated = both_rated(human, judge)
     sums = np.hstack([rated, human * judge, human + judge])
     return np.where(rated > 0, sums, 0.0)
 
 
 def predictive_efficiency(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the number of the judge's options, on items that humans rated too: (n, 2).
+    """Return the number of options the judge accepts on items that humans rated, as (n, 2).
 
     A judge's mode is one option, so that row in table 1 of Guerdan et al. 2025 is 1 for every
     judge.
@@ -87,7 +87,7 @@ def predictive_efficiency(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def binary_cross_entropy(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the judge's cross-entropy for the humans' options in nats, over options: (n, 3).
+    """Return the judge's cross-entropy for the humans' options in nats, as (n, 3).
 
     The third sum counts the options for which the judge is certain and the humans disagree. Each
     would have an infinite cost.
@@ -97,34 +97,34 @@ def binary_cross_entropy(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def binary_cross_entropy_of_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return `binary_cross_entropy` for a judge's mode, which is zero or infinite."""
+    """Compute `binary_cross_entropy` for a judge's mode. It is either zero or infinite."""
     certain = np.abs(human - judge) <= TOLERANCE
     tied = (judge > TOLERANCE) & (judge < 1.0 - TOLERANCE)
     return finite_part(np.where(certain & ~tied, 0.0, np.inf), both_rated(human, judge))
 
 
 def mse(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the squared Euclidean distance of the rating vectors over options: (n, 2)."""
+    """Return the squared Euclidean distance between the rating vectors, as (n, 2)."""
     return weighted(row_sums((human - judge) ** 2), both_rated(human, judge))
 
 
 def mse_of_judge_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return `mse` for a judge's mode: (n, 2)."""
+    """Compute `mse` for a judge's mode."""
     return _mse(human, judge, row_products(human, human), row_sums(judge))
 
 
 def mse_of_human_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return `mse` for the humans' mode: (n, 2)."""
+    """Compute `mse` for the humans' mode."""
     return _mse(human, judge, row_sums(human), row_products(judge, judge))
 
 
 def mse_of_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return `mse` for the modes of both: (n, 2). It is twice the share of misses."""
+    """Compute `mse` for both modes. It is twice the share of misses."""
     return _mse(human, judge, row_sums(human), row_sums(judge))
 
 
 def mse_without_rater_noise(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return an unbiased estimate of `mse` for infinitely many raters and samples: (n, 2).
+    """Estimate `mse` without bias for infinitely many raters and samples, as (n, 2).
 
     Parameters
     ----------

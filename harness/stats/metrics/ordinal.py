@@ -1,4 +1,4 @@
-"""Weighted agreement coefficients, ranked probability score, and metrics of ordered scales.
+"""Weighted agreement coefficients, ranked probability score, and metrics for ordered scales.
 
 The order of the options is the scale, so these metrics are in a separate table. They are
 meaningless on a nominal task.
@@ -41,7 +41,7 @@ _ELANGOVAN = "Elangovan et al. 2025, section 2.3"
 
 
 def weights(steps: Steps, K: int) -> FloatArray:
-    """Return (K, K) disagreements between ordered options, 0 to 1: distance, or its square."""
+    """Return (K, K) disagreements between ordered options, from 0 to 1: distance or its square."""
     if steps not in {"linear", "quadratic"}:
         raise ValueError(f"steps is {steps!r}; wanted linear or quadratic")
     if K < 2:  # noqa: PLR2004 -- one option isn't a scale
@@ -51,7 +51,7 @@ def weights(steps: Steps, K: int) -> FloatArray:
 
 
 def weighted_kappa(totals: FloatArray, disagreement: FloatArray) -> FloatArray:
-    """Return weighted kappa of (..., K * K) confusion cells, human by judge.
+    """Return weighted kappa for (..., K * K) confusion cells, human by judge.
 
     It is 1 - sum w p / sum w (row share x column share), where (K, K) ``disagreement`` is the cost
     of each cell. With CANNOT_ASSESS as an extra option, the size is K + 1.
@@ -69,7 +69,7 @@ def weighted_kappa(totals: FloatArray, disagreement: FloatArray) -> FloatArray:
 
 
 def weighted_kappa_metric(disagreement: ArrayLike) -> Metric:
-    """Return the metric of weighted kappa with a user's own disagreements.
+    """Return the metric for weighted kappa with a user's own disagreements.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ def weighted_kappa_metric(disagreement: ArrayLike) -> Metric:
 
 
 def cumulative(shares: FloatArray) -> FloatArray:
-    """Return (n, K - 1) shares of answers up to each option except the last, in order."""
+    """Return (n, K - 1) cumulative shares of the ordered options, without the last."""
     return np.asarray(np.cumsum(shares, axis=1)[:, :-1], dtype=np.float64)
 
 
 def ranked_probability_score(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the squared difference of cumulative shares, averaged over K - 1 steps: (n, 2).
+    """Return squared differences of cumulative shares, averaged over K - 1 steps, as (n, 2).
 
     It is 0 for equal distributions and 1 for opposite ends of the scale. It uses the order of
     options, unlike the Jensen-Shannon divergence. Epstein 1969, in the form of Murphy 1971.
@@ -120,7 +120,7 @@ RANKED_PROBABILITY_SCORE = average_metric(
 
 
 def ordinal_metrics(scale: ArrayLike | None = None) -> tuple[Metric, ...]:
-    """Return the metrics of an ordered scale, as in `METRICS`.
+    """Return the metrics for an ordered scale, in the same form as `METRICS`.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ FIRST = (confusion, distributional, multi_label, downstream)
 
 
 def _all_metrics() -> tuple[Metric, ...]:
-    """Return the metrics of every module in this folder, those in `FIRST` first."""
+    """Return the metrics from every module in this folder, with the modules in `FIRST` first."""
     names = sorted(f"{metrics.__name__}.{module.name}" for module in iter_modules(metrics.__path__))
     others = [import_module(name) for name in names if name != __name__]
     modules = dict.fromkeys((*FIRST, *others))
@@ -54,7 +54,7 @@ SAME_FOR_TWO = {
 
 
 def metrics_named(metrics: Sequence[str | Metric] | None) -> tuple[Metric, ...]:
-    """Return rows of `METRICS` by name, and metrics unchanged, or all rows for None."""
+    """Look up names in `METRICS` and keep metrics as they are. None means all metrics."""
     rows = METRICS if metrics is None else metrics
     return tuple(find_metric(row, METRICS) if isinstance(row, str) else row for row in rows)
 
@@ -104,7 +104,7 @@ def _numbers(space: OptionSpace) -> list[float] | None:
 
 
 def _merged(rows: Sequence[Metric]) -> tuple[Metric, ...]:
-    """Keep only one of several equal numbers, and record its other names."""
+    """Keep only one of several metrics that are equal for two options, and record other names."""
     printed = {row.name for row in rows}
     same = {name: first for name, first in SAME_FOR_TWO.items() if {name, first} <= printed}
     return tuple(

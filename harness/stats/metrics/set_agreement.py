@@ -19,7 +19,7 @@ SUBSET, OVERLAP = 2.0 / 3.0, 1.0 / 3.0  # monotonicity of MASI
 
 
 def jaccard(membership: FloatArray | BoolArray) -> FloatArray:
-    """Return (V, V): options in both sets divided by options in either, from (K, V) membership.
+    """Return (V, V) Jaccard similarities: options in both sets divided by options in either.
 
     Two empty sets are equal, so the result is 1.
     """
@@ -30,7 +30,7 @@ def jaccard(membership: FloatArray | BoolArray) -> FloatArray:
 
 
 def masi(membership: FloatArray | BoolArray) -> FloatArray:
-    """Return (V, V): Jaccard times 1 if equal, 2/3 if a subset, 1/3 if overlapping, else 0.
+    """Return (V, V) MASI: Jaccard times 1 if equal, 2/3 if subset, 1/3 if overlapping, else 0.
 
     Passonneau 2006, Measuring agreement on set-valued items.
     """
@@ -42,7 +42,7 @@ def masi(membership: FloatArray | BoolArray) -> FloatArray:
 
 
 def overlapping_pairs(counts: Counts, similarity: FloatArray) -> FloatArray:
-    """Return (n, 2): similarity summed over pairs of an item's sets, (n, V), and the pairs."""
+    """Return (n, 2) columns: summed similarity over pairs of an item's sets, and the pairs."""
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
     alike = np.vecdot(c @ similarity, c) - m
@@ -50,7 +50,7 @@ def overlapping_pairs(counts: Counts, similarity: FloatArray) -> FloatArray:
 
 
 def distant_pairs(counts: Counts, distance: FloatArray) -> FloatArray:
-    """Return (n, 1 + V): distance within the item, divided by its ratings - 1, and its sets.
+    """Return (n, 1 + V) columns: distance within the item over its ratings - 1, and its sets.
 
     Items with one set contribute nothing.
     """
@@ -61,7 +61,7 @@ def distant_pairs(counts: Counts, distance: FloatArray) -> FloatArray:
 
 
 def set_alpha(totals: FloatArray, distance: FloatArray) -> FloatArray:
-    """Return alpha of summed `distant_pairs`."""
+    """Return alpha for summed `distant_pairs`."""
     sets = totals[..., 1:]
     n = sets.sum(axis=-1)
     expected = np.vecdot(sets @ distance, sets)
@@ -73,7 +73,7 @@ def _why_no_alpha(totals: FloatArray) -> Reason:
 
 
 def set_agreement_metrics(membership: FloatArray | BoolArray) -> tuple[Metric, ...]:
-    """Return the coefficients of agreement on response sets, from (n, V) counts of sets.
+    """Return coefficients of agreement on response sets, computed from (n, V) counts of sets.
 
     Parameters
     ----------

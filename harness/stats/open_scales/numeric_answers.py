@@ -57,26 +57,26 @@ class NumericRatings:
 
     @property
     def counts(self) -> FloatArray:
-        """(n,): number of ratings."""
+        """Number of ratings per item, as an (n,) array."""
         return np.bincount(self.item, minlength=self.n_items).astype(np.float64)
 
     @property
     def sums(self) -> FloatArray:
-        """(n,): sum of ratings."""
+        """Sum of ratings per item, as an (n,) array."""
         return np.bincount(self.item, self.value, self.n_items).astype(np.float64)
 
     @property
     def means(self) -> FloatArray:
-        """(n,): mean rating, or nan if there is none."""
+        """Mean rating per item, or nan for items without ratings."""
         return ratio(self.sums, self.counts)
 
     @property
     def rated(self) -> BoolArray:
-        """(n,): whether an item has a rating."""
+        """Return an (n,) mask of the items that have ratings."""
         return np.asarray(self.counts > 0, dtype=np.bool_)
 
     def rows_of(self, item: IntArray, answer: FloatArray) -> AnswerRows:
-        """Pair answers, as numbers on the scale, with the mean ratings of their items."""
+        """Pair numeric answers with the mean ratings of their items."""
         rated = self.rated[item]
         item, answer = item[rated], answer[rated] - self.centre
         return AnswerRows.of(item, answer, self.means[item], self.n_items)
@@ -115,7 +115,7 @@ class NumericRatings:
         )
 
     def distances(self, item: IntArray, answer: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (n,) mean distances of a judge, and of one rater, from the other raters' means.
+        """Return (n,) mean distances to the other raters' means, for the judge and for one rater.
 
         Each rating of an item is left out in turn. Distances are nan if there are fewer than two
         ratings, or no answer.
@@ -127,7 +127,7 @@ class NumericRatings:
         return of_judge, of_human
 
     def _left_out(self, rows: AnswerRows, metric: Metric) -> LeftOut:
-        """Leave out each rating of an answered item. Score it and the judge against the rest."""
+        """Leave out each rating in turn. Score it, and the judge, against the remaining ratings."""
         judge, human, used = self._without_each(rows)
         return LeftOut(
             judge=judge.valued_by(metric),
@@ -137,7 +137,7 @@ class NumericRatings:
         )
 
     def _without_each(self, rows: AnswerRows) -> tuple[AnswerRows, AnswerRows, BoolArray]:
-        """Return answers and left-out ratings with the remaining ratings' means, and the items."""
+        """Pair answers and left-out ratings with the mean of the remaining ratings."""
         m, answered = self.counts, np.zeros(self.n_items, dtype=np.bool_)
         answered[rows.item] = True
         used = answered & (m >= MIN_RATINGS)
@@ -150,7 +150,7 @@ class NumericRatings:
     def _with_losses(
         self, rows: AnswerRows, metric: Metric, bounds: tuple[float, float] | None
     ) -> float:
-        """Compute a mean error with the farther bound for missing answers."""
+        """Compute a mean error in which missing answers count as the farther bound of the scale."""
         missing = self.rated.copy()
         missing[rows.item] = False
         is_mean = metric.is_error
@@ -182,7 +182,7 @@ class NumericRatings:
     def _constant(
         self, metric: Metric, fit: Callable[[FloatArray], FloatArray], items: BoolArray
     ) -> Valued:
-        """Evaluate a judge that always answers the same number, fitted in each resample."""
+        """Evaluate a judge that always answers the same number, refitted in each resample."""
         evaluated = np.flatnonzero(items)
         y = self.means[evaluated]
 
@@ -200,7 +200,7 @@ class NumericRatings:
         return ratio(weights @ self.sums, weights @ self.counts)
 
     def _median(self, weights: FloatArray) -> FloatArray:
-        """Return the smallest rating that at least half of the ratings don't exceed, (B,)."""
+        """Return each resample's lower median of all ratings, as a (B,) array."""
         order = np.argsort(self.value, kind="stable")
         item, value = self.item[order], self.value[order]
         medians = np.full(len(weights), np.nan)
@@ -217,7 +217,7 @@ class NumericRatings:
         return ratio(weights @ np.where(self.rated, self.means, 0.0), weights @ self.rated)
 
     def _middle_mean(self, weights: FloatArray) -> FloatArray:
-        """Return the smallest mean rating that at least half of the items don't exceed, (B,)."""
+        """Return each resample's lower median of the items' mean ratings, as a (B,) array."""
         rated = np.flatnonzero(self.rated)
         order = rated[np.argsort(self.means[rated], kind="stable")]
         below = np.cumsum(weights[:, order], axis=1)
@@ -232,7 +232,7 @@ class NumericRatings:
 
 
 def typical_numbers(value: FloatArray) -> FloatArray:
-    """Return 100 quantiles of (R,) ratings, or the ratings if there are fewer."""
+    """Return 100 quantiles of (R,) ratings, or the ratings themselves if there are fewer."""
     if len(value) <= MAX_QUANTILES:
         return value
     levels = (np.arange(MAX_QUANTILES) + 0.5) / MAX_QUANTILES
@@ -240,12 +240,12 @@ def typical_numbers(value: FloatArray) -> FloatArray:
 
 
 def undefined(weights: FloatArray) -> FloatArray:
-    """Return (B,) nan: the value of a judge without a value."""
+    """Return (B,) nan for a judge that has no value."""
     return np.full(len(weights), np.nan)
 
 
 def _crossed(judge: AnswerRows, human: AnswerRows) -> AnswerRows:
-    """Pair every answer of the judge to an item with every mean of all ratings but one."""
+    """Pair each of the judge's answers with every leave-one-out mean of the same item."""
     by_item = np.argsort(human.item, kind="stable")
     n_of_item = np.bincount(human.item, minlength=human.n_items)
     first_of_item = np.cumsum(n_of_item) - n_of_item

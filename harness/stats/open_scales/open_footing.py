@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class LeftOut:
-    """A judge and a human rater, each scored on all but one of an item's ratings.
+    """A judge and a human rater, each scored against all but one of an item's ratings.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ def open_footing(
 
 
 def _n_discordant(scores: Sequence[FloatArray], shared: BoolArray, units: Units) -> IntArray:
-    """Return (J, J): the number of units on which two judges differ."""
+    """Return (J, J) numbers of units on which two judges differ."""
     n = np.zeros((len(scores), len(scores)), dtype=np.int64)
     for i, j in combinations(range(len(scores)), 2):
         differs = shared & (np.abs(scores[i] - scores[j]) > TOLERANCE)
@@ -150,7 +150,7 @@ def _n_discordant(scores: Sequence[FloatArray], shared: BoolArray, units: Units)
 def _reference(
     metric: Metric, judge: OpenJudge, shared: BoolArray, engine: Engine, margin: Margin | None
 ) -> HumanReference:
-    """Score the judge and a human rater on the same remaining ratings of the shared items."""
+    """Score the judge and a human rater against the same remaining ratings of shared items."""
     sides = judge.left_out(shared)
     if not sides.used.any() or metric.zero_is_best:
         return NO_REFERENCE

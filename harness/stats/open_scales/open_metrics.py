@@ -1,4 +1,4 @@
-"""Metrics for open answers: a judge's numbers against the raters' mean, with resamples.
+"""Metrics for open answers, which compare a judge's numbers with the raters' means.
 
 All except the rank correlation use the same sums, `moments`. Ranks depend on all items at once, so
 `rank_correlation` computes them again in every resample.
@@ -30,7 +30,7 @@ PLACE_OF_SQUARE, PLACE_OF_DISTANCE = 6, 7  # indices in `moments`
 
 
 def moments(judge: FloatArray, human: FloatArray) -> FloatArray:
-    """Return (N, 8): 1, x, y, x^2, y^2, x y, (x - y)^2 and |x - y| for judge x and raters y.
+    """Return (N, 8) columns for judge x and raters y: 1, x, y, x^2, y^2, x y, (x - y)^2, |x - y|.
 
     The numbers must be roughly centred, because only differences and correlations use the sums.
     """
@@ -51,7 +51,7 @@ def _mse(totals: FloatArray) -> FloatArray:
 
 
 def _interval_alpha(totals: FloatArray) -> FloatArray:
-    """Return alpha of two coders, the judge and the raters' mean."""
+    """Return alpha for two coders, which are the judge and the raters' mean."""
     n, x, y, xx, yy, _, apart, _ = np.moveaxis(totals, -1, 0)
     return INTERVAL_ALPHA.value(np.stack([2.0 * apart, 2.0 * n, x + y, xx + yy], axis=-1))
 
@@ -61,7 +61,7 @@ def _why_no_correlation(totals: FloatArray) -> Reason:
 
 
 def numeric_metrics(width: float) -> tuple[Metric, ...]:
-    """Return the metrics of a continuous scale. The first ranks by default.
+    """Return the metrics for a continuous scale. The first one ranks judges by default.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def numeric_metrics(width: float) -> tuple[Metric, ...]:
 
 
 def rank_correlation(weights: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
-    """Return Spearman's correlation of weighted rows, midranks for ties: (B,).
+    """Return Spearman's correlation of weighted rows, with midranks for ties, as (B,).
 
     ``weights`` (B, N) are the number of times each row counts in each resample. The result is nan
     if either side, (N,), is constant on the rows that count, or there are fewer than two.
@@ -122,7 +122,7 @@ def rank_correlation(weights: FloatArray, judge: FloatArray, human: FloatArray) 
 
 
 def midranks(weights: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the weighted midrank of each row in each resample, (B, N).
+    """Return each row's weighted midrank in each resample, as (B, N).
 
     A row's midrank is the weight of the rows below it plus half the weight of equal rows.
     """
@@ -133,7 +133,7 @@ def midranks(weights: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _sums_by_place(weights: FloatArray, place: IntArray) -> FloatArray:
-    """Add up (B, N) weights over the rows with each of D values: (B, D)."""
+    """Sum (B, N) weights over the rows that have each of D values. The result is (B, D)."""
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
     return np.asarray(np.add.reduceat(weights[:, order], starts, axis=1), dtype=np.float64)
@@ -145,7 +145,7 @@ Valued: TypeAlias = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AnswerRows:
-    """A judge's numbers for items, and the raters' mean for each item.
+    """A judge's numbers for items, with the raters' mean for each item.
 
     Attributes
     ----------
@@ -170,26 +170,26 @@ class AnswerRows:
 
     @classmethod
     def of(cls, item: IntArray, answer: FloatArray, target: FloatArray, n_items: int) -> AnswerRows:
-        """Give all answers to an item the same weight."""
+        """Weight all answers to an item equally."""
         times = np.bincount(item, minlength=n_items)
         return cls(item, answer, target, 1.0 / times[item], n_items)
 
     def among(self, items: BoolArray) -> AnswerRows:
-        """Return the rows of some items, (n,) bool."""
+        """Keep only the rows whose items are in an (n,) mask."""
         kept = items[self.item]
         return AnswerRows(
             self.item[kept], self.answer[kept], self.target[kept], self.share[kept], self.n_items
         )
 
     def sums(self) -> FloatArray:
-        """Return each item's contribution to `moments`, (n, 8): the mean over its rows."""
+        """Average `moments` over each item's rows, as (n, 8)."""
         rows = moments(self.answer, self.target) * self.share[:, None]
         sums = np.zeros((self.n_items, rows.shape[1]))
         np.add.at(sums, self.item, rows)
         return sums
 
     def valued_by(self, metric: Metric) -> Valued:
-        """Return the metric of these rows as a function of the number of times each item counts."""
+        """Return a function that computes the metric from the number of times each item counts."""
         if metric.name == "spearman":
             return self._rank_correlations
         sums = self.sums()

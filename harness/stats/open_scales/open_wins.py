@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OpenWins:
-    """Ratings of n items by m raters, for testing whether an answer is as good as each rating.
+    """Ratings of n items by m raters, to test whether an answer is as good as each rating.
 
     An answer is as good as a rating if it is at least as close to the item's other ratings. This is
     W^f of Calderon et al. 2025, section 3.1, with the score of the annotator test.
@@ -53,14 +53,14 @@ class OpenWins:
         return f"OpenWins({self.scored.panel!r})"
 
     def won(self, answers: Mapping[str, Hashable]) -> FloatArray:
-        """Return (n, m): 1 if the answer to the item, by its id, is as good as the rating."""
+        """Return (n, m) values, which are 1 if the item's answer is as good as the rating."""
         against = self.scored.against(self.scored.coded(answers))
         won = np.zeros_like(self.counted)
         won[against.item, against.rater] = against.outcome <= TIED
         return won
 
     def judge(self, name: str, item: IntArray, answers: Sequence[Hashable]) -> OpenJudge:
-        """Bind a judge's (N,) answers and their items to the metric. Replies have equal weights."""
+        """Bind a judge's (N,) answers to the metric. All replies have equal weights."""
         items, n_answers = self.scored.panel.items, np.bincount(item, minlength=len(self.counted))
         won, round_of = np.zeros_like(self.counted), _rounds(item)
         for k in range(int(n_answers.max(initial=0))):
@@ -80,7 +80,7 @@ class OpenWins:
     def baselines(
         self, constants: Mapping[str, Hashable], drawn: Sequence[Hashable], *, has_best: bool
     ) -> dict[str, Callable[[BoolArray], Valued]]:
-        """Return the computed baselines, by name: judges that answer the same everywhere.
+        """Return the computed baselines by name. Each answers every item in the same way.
 
         ``prior`` answers with one of the drawn answers at random. ``best_constant``, if requested,
         is the drawn answer that wins most often, selected again in every resample.
@@ -122,12 +122,12 @@ class OpenWins:
         return value
 
     def _left_out(self, items: BoolArray) -> LeftOut:
-        """Return a result that uses no item, because a rater is always as good as itself."""
+        """Return a result without items, because a rater is always as good as itself."""
         return LeftOut(judge=undefined, human=undefined, used=items & False, n_ratings=0)
 
 
 def _rounds(item: IntArray) -> IntArray:
-    """Return the index of each answer among those to its item: (N,)."""
+    """Number each item's answers from 0 and return each answer's number, as (N,)."""
     order = np.argsort(item, kind="stable")
     sorted_items = item[order]
     starts = np.flatnonzero(np.r_[True, sorted_items[1:] != sorted_items[:-1]])

@@ -1,4 +1,4 @@
-"""Texts of raters and judges, compared by similarity."""
+"""Texts written by raters and judges, compared by similarity."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def word_overlap(text: Hashable, other: Hashable) -> float:
-    """Return the share of two texts' words that both contain (Jaccard), in lower case.
+    """Return the share of two texts' words that occur in both (Jaccard), ignoring case.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def word_overlap(text: Hashable, other: Hashable) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TextRatings:
-    """Ratings that are texts, and the comparison of two texts.
+    """Ratings that are texts, and a function that compares two texts.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class TextRatings:
 
     @property
     def counts(self) -> FloatArray:
-        """(n,): number of ratings."""
+        """Number of ratings per item, as an (n,) array."""
         return self.panel.ratings_per_item.astype(np.float64)
 
     def texts_of(self, item: int) -> list[Hashable]:
@@ -80,7 +80,7 @@ class TextRatings:
         return [self.panel.labels[code] for code in self.panel.code[starts[0] : starts[1]].tolist()]
 
     def scores(self, item: IntArray, text: Sequence[str], similarity: Similarity) -> FloatArray:
-        """Return (N,): mean similarity of answers to their items' ratings; nan without ratings."""
+        """Return each answer's mean similarity to its item's ratings, or nan without ratings."""
         means = []
         for place, answer in zip(item.tolist(), text, strict=True):
             texts = self.texts_of(place)
@@ -89,7 +89,7 @@ class TextRatings:
         return np.array(means, dtype=np.float64)
 
     def judge(self, name: str, item: IntArray, text: Sequence[str]) -> OpenJudge:
-        """Bind a judge's texts to the metric, given (N,) items and their texts."""
+        """Bind a judge's texts to the metric, given the (N,) items that they answer."""
         n, scores = len(self.panel.items), self.scores(item, text, self.within_item)
         kept = ~np.isnan(scores)
         n_answers = np.bincount(item[kept], minlength=n)
@@ -117,7 +117,7 @@ class TextRatings:
         )
 
     def similarities(self, item: IntArray, text: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-        """Return (n,) mean similarities of a judge, and of one rater, to the item's raters.
+        """Return (n,) mean similarities to the item's raters, for the judge and for one rater.
 
         Values are nan if fewer than two raters rated the item, or there is no answer.
         """
@@ -126,7 +126,7 @@ class TextRatings:
         return np.where(used, judge, np.nan), np.where(used, human, np.nan)
 
     def agreement(self) -> FloatArray:
-        """Return (n,): mean similarity between two ratings of each item; nan below two ratings."""
+        """Return each item's mean similarity between two ratings, or nan with fewer than two."""
         values = []
         for i in range(len(self.panel.items)):
             texts = self.texts_of(i)
@@ -170,7 +170,7 @@ BASELINES = ("most_frequent", "prior")
 
 
 def _mean_over(of_item: FloatArray, items: BoolArray) -> Valued:
-    """Return the mean of (n,) numbers over some items, as a function of the items' counts."""
+    """Return a function that averages (n,) numbers, given how often each item counts."""
     kept = items & ~np.isnan(of_item)
     sums = np.column_stack([np.where(kept, np.nan_to_num(of_item), 0.0), kept])
     return lambda weights: mean(weights @ sums)

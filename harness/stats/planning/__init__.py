@@ -1,1 +1,1 @@
-"""Sizes of data collections: items, raters per item and replies for a wanted power or width."""
+"""Size of a data collection: items, raters per item and replies for a target power or width."""

@@ -1,4 +1,4 @@
-"""Power of the annotator test, and of the recommendation, by raters and items."""
+"""Power of the annotator test and of the recommendation, by number of raters and items."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def planted_panel(
 
 
 def _among(panel: Panel, chosen: tuple[int, ...]) -> Panel:
-    """Return the ratings of some raters."""
+    """Keep only the ratings by the chosen raters."""
     kept = np.isin(panel.of_rater, chosen)
     return replace(
         panel,
@@ -251,7 +251,7 @@ class _Compared:
         return cls(panel, judge, replace(comparisons, item=place), items)
 
     def drawn(self, n: int, rng: np.random.Generator, *, weighted: bool) -> IntArray:
-        """Draw n items with replacement: the number of draws of each."""
+        """Draw n items with replacement, and return how often each was drawn."""
         if not len(self.items):
             return np.zeros(0, dtype=np.int64)
         if weighted:
@@ -259,7 +259,7 @@ class _Compared:
         return np.bincount(rng.integers(0, len(self.items), n), minlength=len(self.items))
 
     def n_copies(self, times: IntArray, design: AltTestDesign) -> int:
-        """Count the draws, (B, items), in which the judge looks like a copy of a rater."""
+        """Count the (B, items) draws in which the judge looks like a copy of a rater."""
         if len(self.panel.raters) < MIN_FOR_COPIES:
             return 0
         of_panel = np.zeros((len(times), len(self.panel.items)))
@@ -270,7 +270,7 @@ class _Compared:
 
 
 def _draw(comparisons: RaterComparisons, drawn_times: IntArray, design: AltTestDesign) -> _Draw:
-    """Test every rater on items that are drawn a given number of times."""
+    """Test every rater on items that are repeated as often as they were drawn."""
     place = comparisons.item
     if not len(place):
         return _Draw(p=1.0, winning_rate=None, advantage=float("nan"), n_ratings=0)

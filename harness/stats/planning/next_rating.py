@@ -1,4 +1,4 @@
-"""Value of more ratings, and of paired ratings that estimate beta."""
+"""Value of additional ratings, and of paired ratings that estimate beta."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MIN_FOR_LEAVING_OUT = 2  # ratings of an item: the one left out is compared with
 
 
 def fitted_prior(positive: IntArray, n_ratings: IntArray) -> tuple[float, float]:
-    """Return the items' beta distribution of positive shares, by beta-binomial likelihood.
+    """Fit a beta distribution to the items' shares of positive ratings, by maximum likelihood.
 
     The inputs are (n,) numbers of positive ratings and of all ratings per item. The result is a and
     b. The distribution's mean is the pooled share after adding half a rating on either side.
@@ -41,7 +41,7 @@ def fitted_prior(positive: IntArray, n_ratings: IntArray) -> tuple[float, float]
 def value_of_rating(
     positive: IntArray, n_ratings: IntArray, tau: float, prior: tuple[float, float]
 ) -> FloatArray:
-    """Return the expected fall per rating in the probability of a wrong decision: (n,).
+    """Return how much one more rating lowers the risk of a wrong decision, as (n,).
 
     This is the maximum over the next 1 to 5 ratings. An item is positive if the share of all raters
     reaches ``tau``; shares have a beta distribution, as from `fitted_prior`.
@@ -62,7 +62,7 @@ def _risk(a: FloatArray, b: FloatArray, tau: float) -> FloatArray:
 
 
 def _risk_after(a: FloatArray, b: FloatArray, tau: float, n: int) -> FloatArray:
-    """Return the expected risk after n more ratings, beta-binomially distributed."""
+    """Return the expected risk after n more ratings, which are beta-binomially distributed."""
     from scipy.special import betaln, gammaln  # noqa: PLC0415 -- takes a while to load
 
     expected = np.zeros(len(a))
@@ -89,7 +89,7 @@ def beta_posterior(n_hidden: int, n_eligible: int) -> FloatArray:
 
 
 def cutoff_of_choices(tau: float, betas: FloatArray) -> FloatArray:
-    """Return the smallest share p of positive choices with p + beta (1 - p) >= tau, (G,)."""
+    """Return the smallest share p of positive choices with p + beta (1 - p) >= tau, as (G,)."""
     room = np.maximum(1.0 - betas, NEGLIGIBLE)
     return np.asarray(np.maximum((tau - betas) / room, 0.0), dtype=np.float64)
 
@@ -128,7 +128,7 @@ class Decisions:
         tau: float,
         beta: FloatArray,
     ) -> Self:
-        """Fit the prior."""
+        """Fit the prior and build the decisions."""
         return cls(
             positive=positive,
             n_ratings=n_ratings,
@@ -138,7 +138,7 @@ class Decisions:
         )
 
     def values_of_ratings(self) -> FloatArray:
-        """Return the expected fall in wrong decisions per forced choice of each item, (n,)."""
+        """Return how much one more choice per item lowers the expected wrong decisions, as (n,)."""
         values = np.zeros(len(self.positive))
         cutoffs = cutoff_of_choices(self.tau, BETAS)
         likely = self.beta > NEGLIGIBLE
@@ -148,7 +148,7 @@ class Decisions:
         return values
 
     def values_of_pairs(self, numbers: Sequence[int]) -> FloatArray:
-        """Return the expected fall in wrong decisions after (R,) pairs on random items."""
+        """Return how much pairs on random items lower the expected wrong decisions, as (R,)."""
         below, n_items = self._below()
         now = _n_wrong(self.beta, below, n_items)
         falls = []
@@ -168,7 +168,7 @@ class Decisions:
         return float(np.mean((self.n_ratings - self.positive + b) / (self.n_ratings + a + b)))
 
     def _below(self) -> tuple[FloatArray, FloatArray]:
-        """Return (G, U) probabilities that items are below the cut-off, and (U,) their numbers."""
+        """Return (G, U) probabilities of being below the cut-off, and (U,) numbers of items."""
         from scipy.special import betainc  # noqa: PLC0415 -- takes a while to load
 
         counts, place = np.unique(
@@ -195,7 +195,7 @@ def _n_wrong(beta: FloatArray, below: FloatArray, n_items: FloatArray) -> FloatA
 
 
 def value_of_comparison(n_ratings: IntArray) -> FloatArray:
-    """Return the contribution of one more rating of each item to the annotator test, (n,).
+    """Return how much one more rating of each item contributes to the annotator test, as (n,).
 
     It is a share of the information that existing ratings contain about the mean difference between
     judge and rater. An item with m raters, two or more, has m comparisons, which are worth m / (1 +
@@ -214,7 +214,7 @@ def value_of_comparison(n_ratings: IntArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Number of a budget's answers to use for pairs.
+    """Number of answers in a budget that go to pairs.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Raters and judges of a simulated population with known properties."""
+"""Raters and judges in a simulated population with known properties."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXACT = 1e-9  # rates this close are equal
 
 @dataclass(frozen=True)
 class PlantedRaters:
-    """Items for which raters choose each option with item-specific probabilities.
+    """Raters who choose each option with probabilities that depend on the item.
 
     The probabilities vary between items with a Dirichlet distribution, whose concentration makes
     two raters agree at the planted rate. Raters choose independently.
@@ -44,7 +44,7 @@ class PlantedRaters:
 
     @classmethod
     def of_counts(cls, counts: IntArray) -> PlantedRaters | None:
-        """Return raters with the agreement of (n, K) counts, or None without two ratings.
+        """Build raters who agree as often as in (n, K) counts, or None without repeated ratings.
 
         Agreement below chance is raised to chance.
         """
@@ -67,7 +67,7 @@ class PlantedRaters:
 
     @property
     def by_chance(self) -> float:
-        """Agreement of two raters whose answers don't depend on the item."""
+        """Agreement of two raters whose answers do not depend on the item."""
         return float(np.square(self.shares).sum())
 
     @cached_property
@@ -77,11 +77,11 @@ class PlantedRaters:
 
     @cached_property
     def many_chances(self) -> FloatArray:
-        """A fixed sample of (n, K) item probabilities to compute expectations with."""
+        """A fixed sample of (n, K) item probabilities, used to compute expectations."""
         return self.chances(N_ITEMS, np.random.default_rng(0))
 
     def chances(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw the probabilities of n items: (n, K)."""
+        """Draw (n, K) option probabilities for n items."""
         shares = np.maximum(self.shares, LEAST_SHARE)
         shares /= shares.sum()
         excess = self.agreement - self.by_chance
@@ -92,7 +92,7 @@ class PlantedRaters:
         return rng.dirichlet((1.0 - self.agreement) / excess * shares, n)
 
     def choose(self, chances: FloatArray, rng: np.random.Generator) -> IntArray:
-        """Draw an option for each row of probabilities: (n, K) to (n,)."""
+        """Draw an option for each row of (n, K) probabilities."""
         passed = rng.random(len(chances))[:, None] > chances.cumsum(axis=1)
         return np.asarray(np.minimum(passed.sum(axis=1), chances.shape[1] - 1), dtype=np.int64)
 
@@ -128,7 +128,7 @@ class PlantedJudge:
         self_consistency: float = 1.0,
         abstention: float = 0.0,
     ) -> PlantedJudge:
-        """Return the judge that agrees at given rates with a rater, and with itself.
+        """Build a judge that agrees at the given rates with a rater and with itself.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class PlantedJudge:
     def replies(
         self, chances: FloatArray, shares: FloatArray, n_replies: int, rng: np.random.Generator
     ) -> IntArray:
-        """Draw replies: (n, s) options, -1 if there is no answer."""
+        """Draw (n, s) replies as option indices. -1 means no answer."""
         n, K = chances.shape
         knows = rng.random(n) < self.insight
         usual = np.where(knows, chances.argmax(axis=1), rng.choice(K, n, p=shares))
@@ -161,7 +161,7 @@ class PlantedJudge:
         return replies
 
     def usual(self, chances: FloatArray, shares: FloatArray) -> FloatArray:
-        """Return the probability that each option is the usual reply: (n, K)."""
+        """Return (n, K) probabilities that each option is the judge's usual reply."""
         likeliest = np.eye(chances.shape[1])[chances.argmax(axis=1)]
         return np.asarray(self.insight * likeliest + (1.0 - self.insight) * shares)
 
@@ -169,7 +169,7 @@ class PlantedJudge:
 def planted_moments(
     raters: PlantedRaters, judge: PlantedJudge, other: PlantedJudge | None = None
 ) -> AgreementMoments:
-    """Return the moments of a judge's agreement with a rater, or of two judges' difference.
+    """Return moments of a judge's agreement with a rater, or of the difference between judges.
 
     They are means over 200,000 items of exact values per item, with an error below 0.001. Judges
     that abstain are treated as if they answered.

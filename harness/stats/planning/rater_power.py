@@ -13,7 +13,7 @@ MOST_ITEMS = 20_000
 
 
 def power_against_rater(n: int, discordance: float, eps: float, *, level: float = 0.05) -> float:
-    """Return the power with which a judge like the raters passes the score test against a rater.
+    """Return the power with which a judge that is as good as a rater passes the score test.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def power_against_rater(n: int, discordance: float, eps: float, *, level: float 
 
 
 def _most_lost(n: int, differing: int, eps: float, level: float, least: int) -> int:
-    """Return the most differing items that a judge can lose and still pass, or -1 if it can't pass.
+    """Return how many differing items a judge can lose and still pass, or -1 if it cannot.
 
     The result is at least ``least``, and at most one more unless ``least`` is -1.
     """

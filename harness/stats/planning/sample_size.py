@@ -71,7 +71,7 @@ def sample_size_for_difference(
 
 
 def sd_to_plan_with(sd: float, n: int, *, confidence: float = 0.8) -> float:
-    """Return the upper confidence limit of a standard deviation estimated from a pilot.
+    """Return the upper confidence limit for a standard deviation estimated from a pilot.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def sd_to_plan_with(sd: float, n: int, *, confidence: float = 0.8) -> float:
 def difference_beside_raters(
     delta: float, rater_variance: float, *, power: float = 0.8, critical: float = Z_SIZE
 ) -> float:
-    """Return the difference that items have to detect if raters vary too.
+    """Return the difference that the items must detect, because raters add variance too.
 
     Parameters
     ----------
@@ -246,12 +246,12 @@ def _shares(counts: IntArray) -> FloatArray:
 
 
 def _same(counts: IntArray) -> FloatArray:
-    """Return the mean product of an answer's indicators with themselves: (n, K, K)."""
+    """Return the (n, K, K) mean product of an answer's indicators with themselves."""
     return _shares(counts)[:, :, None] * np.eye(counts.shape[1])
 
 
 def _different(counts: IntArray) -> FloatArray:
-    """Return the mean product of two answers' indicators: (n, K, K), nan with one answer."""
+    """Return the (n, K, K) mean product of two answers' indicators, or nan with one answer."""
     n = counts.sum(axis=1)[:, None, None].astype(np.float64)
     products = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(
         counts.shape[1]
@@ -261,7 +261,7 @@ def _different(counts: IntArray) -> FloatArray:
 
 
 def _reply_products(judges: list[IntArray]) -> tuple[FloatArray, FloatArray]:
-    """Return the mean products of the same reply, of two replies, or of their differences."""
+    """Return mean products for the same reply and for two replies, of one judge or a difference."""
     same = np.sum([_same(counts) for counts in judges], axis=0)
     different = np.sum([_different(counts) for counts in judges], axis=0)
     if len(judges) == PAIR:
@@ -281,7 +281,7 @@ def _design_effect(scores: FloatArray, groups: IntArray) -> float:
 
 
 def power_for_difference(sd: float, delta: float, n: float, *, design_effect: float = 1.0) -> float:
-    """Return the power of a two-sided test at 5 % for a mean paired difference on n items.
+    """Return the power of a two-sided 5 % test for a mean paired difference on n items.
 
     Parameters
     ----------

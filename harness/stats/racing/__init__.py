@@ -1,1 +1,1 @@
-"""Races, which only run judges that can still be the best, until the best one is known."""
+"""Races, which only keep running judges that could still be the best."""

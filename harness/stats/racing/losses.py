@@ -1,4 +1,4 @@
-"""Losses, between 0 and 1, of every possible answer of a judge on an item."""
+"""Losses, between 0 and 1, for every possible answer to an item."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_RANGE = 0.05  # items on which all answers have equal losses are drawn too
 
 @dataclass(frozen=True, slots=True)
 class LossTable:
-    """The loss of every answer on every item.
+    """The loss for every answer to every item.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class LossTable:
 
     @property
     def ranges(self) -> FloatArray:
-        """(n,) range of the loss over all answers, including a missing one, at least 0.05.
+        """Range of each item's loss over all answers and no answer, at least 0.05, as (n,).
 
         It bounds the difference between two judges on the item, and is known before any judge runs.
         """
@@ -42,7 +42,7 @@ class LossTable:
 
 
 def random_rater_loss(counts: Counts) -> FloatArray:
-    """Return the share of an item's raters with a different answer. (n, K) counts to (n, K)."""
+    """Return the share of an item's raters with a different answer, from (n, K) counts."""
     return 1.0 - _shares(counts)
 
 
@@ -91,7 +91,7 @@ LOSSES: dict[str, Callable[..., FloatArray]] = {
 
 
 def loss_table(name: str, counts: Counts, membership: FloatArray | None = None) -> LossTable:
-    """Return the loss of every answer on every item.
+    """Return the loss for every answer to every item.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Race between judges: the next items for each judge, and the time when the answer is known.
+"""Race between judges: which items each judge runs on next, and when the race ends.
 
 Judges rate the units of a pool in random order, a batch at a time. If there is evidence that a
 judge isn't better than the leader by more than ``within``, it is suspended and gets no more
@@ -61,11 +61,11 @@ class RaceDesign:
 
     @property
     def strict(self) -> bool:
-        """Whether the race searches for the only best judge."""
+        """Return whether the race searches for the single best judge."""
         return self.within == 0.0
 
     def after_batch(self, n_units: int) -> int:
-        """Return the number of units drawn after the next batch, which follows ``n_units``."""
+        """Return the total number of units drawn after the batch that follows ``n_units``."""
         items = np.cumsum(self.draws.sizes)
         before = items[n_units - 1] if n_units else 0.0
         return min(int(np.searchsorted(items, before + self.batch)) + 1, len(items))
@@ -99,7 +99,7 @@ class Standing:
 
     @property
     def leader(self) -> int:
-        """The leading judge. The first one before anything is known."""
+        """The leading judge, which is the first judge before there are any losses."""
         return self.leaders[-1] if self.leaders else 0
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class Standing:
 
 
 def start(design: RaceDesign) -> Standing:
-    """Return the state before any requests, in which every judge needs the first batch."""
+    """Return the initial state, in which every judge needs the first batch."""
     return Standing(
         n_asked=np.full(design.n_judges, design.after_batch(0)),
         suspended=np.zeros(design.n_judges, dtype=bool),
@@ -152,7 +152,7 @@ def advance(design: RaceDesign, standing: Standing, losses: FloatArray) -> Stand
 
 
 def _suspend(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
-    """Suspend judges if they are shown not to beat the leader, or let them return."""
+    """Suspend judges that demonstrably do not beat the leader, and let others return."""
     n_drawn = int(standing.n_asked.max())
     leader = _lowest(design, losses, ~standing.suspended, n_drawn)
     # Judge j needs as many units as show that it isn't better than this leader.
@@ -181,7 +181,7 @@ def _suspend(design: RaceDesign, standing: Standing, losses: FloatArray) -> Stan
 
 
 def _eliminate(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
-    """Eliminate judges if there's evidence that they aren't the best one."""
+    """Eliminate judges that demonstrably are not the best one."""
     n_drawn = int(standing.n_asked.max())
     led_by = _leader_of_units(design, standing, n_drawn)
     out = standing.suspended.copy()
@@ -208,7 +208,7 @@ def _eliminate(design: RaceDesign, standing: Standing, losses: FloatArray) -> St
 
 
 def _leader_of_units(design: RaceDesign, standing: Standing, n_drawn: int) -> NDArray[np.int64]:
-    """Return the leader before each drawn unit, determined before the unit was requested."""
+    """Return who led when each drawn unit was requested."""
     led_by = np.zeros(n_drawn, dtype=np.int64)
     begin = design.after_batch(0)
     for leader in standing.leaders:
@@ -233,7 +233,7 @@ def _recorded(standing: Standing, suspended: BoolArray, leader: int, n_drawn: in
 
 
 def _drawn_on(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
-    """Draw another batch, or end with the lowest mean if the pool is exhausted."""
+    """Draw another batch. If the pool is exhausted, end with the lowest mean loss."""
     n_drawn = int(standing.n_asked.max())
     n_units = len(design.draws.sizes)
     running = ~standing.suspended
@@ -246,6 +246,6 @@ def _drawn_on(design: RaceDesign, standing: Standing, losses: FloatArray) -> Sta
 
 
 def _lowest(design: RaceDesign, losses: FloatArray, running: BoolArray, n_drawn: int) -> int:
-    """Return the running judge with the lowest mean loss, each unit weighted by 1 / range."""
+    """Return the running judge with the lowest mean loss. Units are weighted by 1 / range."""
     weighted = losses[running, :n_drawn] / design.draws.ranges[:n_drawn]
     return int(np.flatnonzero(running)[np.argmin(weighted.sum(axis=1))])

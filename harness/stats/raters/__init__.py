@@ -1,1 +1,1 @@
-"""Statistics of individual raters."""
+"""Statistics for individual raters."""

@@ -125,21 +125,21 @@ def _with_judge(choices: RaterChoices, judge: IntArray) -> RaterChoices:
 
 
 def _of_raters(choices: RaterChoices, raters: IntArray) -> RaterChoices:
-    """Return the choices of some raters, numbered in order."""
+    """Keep only the choices of the given raters, and renumber these raters in order."""
     choices = choices.subset(np.flatnonzero(np.isin(choices.rater, raters)))
     numbers = np.searchsorted(raters, choices.rater)
     return replace(choices, rater=numbers, n_raters=len(raters))
 
 
 def _options_of(choices: RaterChoices) -> NDArray[np.int16]:
-    """Return the option that each rater chose for each item, (m, n), or -1 for none."""
+    """Return the option each rater chose for each item as (m, n), with -1 for none."""
     chosen = np.full((choices.n_raters, len(choices.unit)), -1, dtype=np.int16)
     chosen[choices.rater, choices.item] = choices.option
     return chosen
 
 
 def _agreements(choices: RaterChoices) -> tuple[FloatArray, FloatArray]:
-    """Return the items on which two raters chose, and chose the same: (m, m) counts each."""
+    """Count items that two raters both rated, and items on which they agree, as (m, m) each."""
     m, n, K = choices.n_raters, len(choices.unit), choices.n_options
     ones = np.ones(len(choices.item))
     rated = csr_array((ones, (choices.rater, choices.item)), shape=(m, n))
@@ -149,7 +149,7 @@ def _agreements(choices: RaterChoices) -> tuple[FloatArray, FloatArray]:
 
 
 def _sign_test(chosen: NDArray[np.int16], unit: IntArray) -> float:
-    """Return the p-value for the first agreeing with the second no more often than with the third.
+    """Test whether the first rater agrees more often with the second than with the third.
 
     A unit's items count once, for whoever has more of them.
     """

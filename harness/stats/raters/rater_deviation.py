@@ -20,7 +20,7 @@ MIN_FOR_DEVIATION = 3  # ratings of an item: two always agree equally with each 
 
 @dataclass(frozen=True, slots=True)
 class RaterChoices:
-    """Choices of identified raters, one element per rating.
+    """Choices by identified raters, with one element per rating.
 
     Attributes
     ----------
@@ -40,12 +40,12 @@ class RaterChoices:
     n_options: int
 
     def counts(self) -> IntArray:
-        """Return the number of times each option was chosen, (n, K)."""
+        """Count how often each option was chosen for each item, as (n, K)."""
         n, K = len(self.unit), self.n_options
         return np.bincount(self.item * K + self.option, minlength=n * K).reshape(n, K)
 
     def subset(self, kept: IntArray) -> RaterChoices:
-        """Return some of the ratings."""
+        """Return the ratings at the given indices."""
         return RaterChoices(
             self.item[kept],
             self.rater[kept],
@@ -56,7 +56,7 @@ class RaterChoices:
         )
 
     def units(self) -> tuple[IntArray, IntArray]:
-        """Return the number of the rater's ratings in each rating's unit, and the units per rater.
+        """Return the size of each rating's unit among the rater's ratings, and units per rater.
 
         Returns
         -------
@@ -71,7 +71,7 @@ class RaterChoices:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RaterDeviation:
-    """Each rater compared with interchangeable raters.
+    """Comparison of each rater with interchangeable raters.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ def rater_deviation(choices: RaterChoices) -> RaterDeviation:
 
 
 def _log_mean(exponents: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return log sum_k w_k exp(x_k) of each row. Options that nobody chose have weight 0."""
+    """Return log sum_k w_k exp(x_k) for each row. Options that nobody chose have weight 0."""
     high = np.where(weights > 0, exponents, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
     terms = np.where(weights > 0, np.exp(np.minimum(exponents - high, 0.0)), 0.0)
     return np.asarray(high[:, 0] + np.log((weights * terms).sum(axis=1)), dtype=np.float64)
@@ -163,14 +163,14 @@ def _chernoff(
     observed: FloatArray,
     n_items: IntArray,
 ) -> FloatArray:
-    """Bound P(sum <= observed) by the minimum of exp(K(-t) + t observed) over some t: (m,)."""
+    """Bound P(sum <= observed) as (m,), by the minimum of exp(K(-t) + t observed) over some t."""
     bounds = [total(log_mgf(float(tilt))) + tilt * observed for tilt in TILTS]
     p = np.exp(np.minimum(np.min(bounds, axis=0), 0.0))
     return np.where(n_items > 0, p, np.nan)
 
 
 def same_answer_p_values(choices: RaterChoices) -> tuple[IntArray, FloatArray]:
-    """Test raters who always chose the same option against interchangeable ones.
+    """Test raters who always chose the same option against interchangeable raters.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def drift_p_values(choices: RaterChoices, times: FloatArray) -> tuple[FloatArray
 
 
 def _median_agreements(counts: IntArray, agreements: FloatArray) -> FloatArray:
-    """Return the (lower) median agreement of the ratings of each item, (n,)."""
+    """Return the (lower) median agreement over each item's ratings, as (n,)."""
     order = np.argsort(agreements, axis=1)
     reached = np.take_along_axis(counts, order, axis=1).cumsum(axis=1)
     place = (2 * reached >= counts.sum(axis=1, keepdims=True)).argmax(axis=1)

@@ -1,4 +1,4 @@
-"""Measures of how well scores order items, compared with raters, without a threshold.
+"""Threshold-free measures of how well scores order items, compared with raters.
 
 References
 ----------
@@ -49,7 +49,7 @@ class Scored(NamedTuple):
 
     @classmethod
     def of(cls, score: FloatArray, ratings: FloatArray, numbers: FloatArray) -> Self:
-        """Combine scores with the number of raters per option, (n, K), the worst option first.
+        """Combine scores with (n, K) numbers of raters per option, starting with the worst one.
 
         ``numbers`` are the options' numbers, (K,), in ascending order. Every item needs a rating.
         """
@@ -58,7 +58,7 @@ class Scored(NamedTuple):
         return cls(score, shares, mean, medians(ratings, numbers))
 
     def only(self, rows: IntArray | BoolArray) -> Self:
-        """Return some of the items."""
+        """Keep only the selected items."""
         return self._replace(
             score=self.score[rows],
             shares=self.shares[rows],
@@ -71,7 +71,7 @@ ScoreMeasure: TypeAlias = Callable[[Scored], float]
 
 
 def auc(items: Scored) -> float:
-    """Return the probability that the score orders two items as raters do.
+    """Return the probability that scores order two items in the same way as raters.
 
     One rater of each item is drawn, and pairs with the same label are left out. Equal scores count
     half. With two options it's the area under the ROC curve; nan without such pairs.
@@ -90,14 +90,14 @@ def auc(items: Scored) -> float:
 
 
 def spearman(items: Scored, centre: FloatArray) -> float:
-    """Return Spearman's correlation of the scores with the raters' (n,) centres."""
+    """Return Spearman's correlation between the scores and the raters' (n,) centres."""
     from scipy.stats import spearmanr  # noqa: PLC0415 -- 0.3 s, only needed for scores
 
     return _defined(spearmanr, items.score, centre)
 
 
 def kendall(items: Scored, centre: FloatArray) -> float:
-    """Return Kendall's tau-b of the scores with the raters' (n,) centres."""
+    """Return Kendall's tau-b between the scores and the raters' (n,) centres."""
     from scipy.stats import kendalltau  # noqa: PLC0415 -- 0.3 s, only needed for scores
 
     return _defined(kendalltau, items.score, centre)
@@ -135,19 +135,19 @@ def least_units(name: str) -> int:
 
 
 class TiedPairs(NamedTuple):
-    """Pairs of items, with differences in their scores and in their mean ratings, (P,) each."""
+    """Pairs of items, with their (P,) differences in scores and in mean ratings."""
 
     score: FloatArray
     rating: FloatArray
 
     @classmethod
     def of(cls, items: Scored) -> Self:
-        """Create all pairs of some items."""
+        """Create all pairs of the items."""
         first, second = np.triu_indices(len(items.score), k=1)
         return cls(items.score[first] - items.score[second], items.mean[first] - items.mean[second])
 
     def accuracy(self, width: float) -> float:
-        """Return the share of pairs in the raters' order, or tied in both, or nan without pairs.
+        """Return the share of pairs in the raters' order or tied in both, or nan without pairs.
 
         Pairs whose scores differ by at most ``width`` are tied.
         """
@@ -156,7 +156,7 @@ class TiedPairs(NamedTuple):
         return float(right.mean()) if right.size else np.nan
 
     def best_width(self) -> float:
-        """Return the width of ties with the highest accuracy: tie calibration."""
+        """Return the tie width with the highest accuracy. This is called tie calibration."""
         distance = np.abs(self.score)
         order = np.argsort(distance, kind="stable")
         widths, last = np.unique(distance[order][::-1], return_index=True)
@@ -173,7 +173,7 @@ def pairwise_accuracy(items: Scored, width: float) -> float:
 
 
 def some_rows(n: int) -> IntArray:
-    """Return the items to compare in pairs: all, if at most 1,000, or a seeded sample."""
+    """Return all items to compare in pairs, or a seeded sample if there are more than 1,000."""
     rows = np.random.default_rng(0).permutation(n)[:MAX_PAIRED]
     return np.asarray(np.sort(rows), dtype=np.int64)
 
@@ -189,7 +189,7 @@ def jackknife_interval(
     level: float,
     bounds: tuple[float, float],
 ) -> tuple[float, float] | None:
-    """Return a measure's interval from leaving out blocks of units in turn.
+    """Return a measure's interval, by leaving out blocks of units in turn.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ MIN_FITTED = 10  # units with ratings; with fewer, no map is fitted
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoreMap:
-    """A monotone map from a score to one or several expected values.
+    """A monotone map from a score to one or more expected values.
 
     Attributes
     ----------
@@ -51,20 +51,20 @@ class ScoreMap:
         return f"ScoreMap({len(self.scores)} scores, {self.values.shape[1]} values)"
 
     def __call__(self, scores: FloatArray) -> FloatArray:
-        """Return the values at (n,) scores: (n, T)."""
+        """Map (n,) scores to (n, T) values."""
         columns = [np.interp(scores, self.scores, column) for column in self.values.T]
         return np.stack(columns, axis=-1)
 
     @property
     def ascends(self) -> bool:
-        """Whether values ascend with the score, or True for a constant map."""
+        """Return whether values ascend with the score. A constant map counts as ascending."""
         return not (self.values[-1] < self.values[0]).any()
 
     @classmethod
     def fit(
         cls, scores: FloatArray, values: FloatArray, weights: FloatArray, better: ScoreDirection
     ) -> Self:
-        """Fit the map with the least weighted squared error.
+        """Fit the map with the smallest weighted squared error.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ def ratings_ascend(scores: FloatArray, ratings: FloatArray) -> bool:
 
 
 def mean_map(maps: Sequence[ScoreMap]) -> ScoreMap:
-    """Return the exact mean of maps, each of which is linear between the scores of all."""
+    """Return the exact mean of maps, each of which is linear between consecutive scores."""
     knots = np.unique(np.concatenate([each.scores for each in maps]))
     return ScoreMap(frozen(knots), frozen(np.mean([each(knots) for each in maps], axis=0)))
 
@@ -145,7 +145,7 @@ def cross_fit(
     *,
     better: ScoreDirection = "found",
 ) -> CrossFit:
-    """Fit a map per fold and apply it to the other items.
+    """Fit one map per fold, and apply it to the fold's items.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def cross_fit(
 
 
 def folds_of(units: IntArray, rated: BoolArray, n: int = N_FOLDS) -> IntArray:
-    """Return each item's fold, or -1 for items without ratings, or if there are too few units.
+    """Return each item's fold. It is -1 for items without ratings, or with too few units.
 
     Units are shuffled by a fixed seed, so the same data have the same folds.
     """
@@ -196,12 +196,12 @@ def folds_of(units: IntArray, rated: BoolArray, n: int = N_FOLDS) -> IntArray:
 
 
 def shares_of(cumulative: FloatArray) -> FloatArray:
-    """Return (n, K) shares of ordered options, from the (n, K - 1) shares above each cut."""
+    """Convert (n, K - 1) shares above each cut to (n, K) shares of the ordered options."""
     edges = np.ones((len(cumulative), 1)), np.zeros((len(cumulative), 1))
     shares = -np.diff(np.hstack([edges[0], cumulative, edges[1]]), axis=1)
     return np.asarray(np.clip(shares, 0.0, 1.0), dtype=np.float64)
 
 
 def above_cuts(shares: FloatArray) -> FloatArray:
-    """Return (n, K - 1): the shares of the options above each cut, from (n, K) shares."""
+    """Convert (n, K) shares of ordered options to (n, K - 1) shares above each cut."""
     return np.asarray(shares[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:], dtype=np.float64)

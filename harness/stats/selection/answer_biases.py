@@ -13,7 +13,7 @@ N_PASSES = 3  # passes over the options
 
 
 def fitted_steps(log_shares: FloatArray, losses: FloatArray, steps: FloatArray) -> IntArray:
-    """Return each option's bias, as an index into possible biases, with the least mean loss.
+    """Return the bias of each option that minimises the mean loss, as an index into ``steps``.
 
     The options are fitted in turn, one at a time, while the rest stay fixed. Among biases with the
     same loss, the middle one is chosen.
@@ -56,7 +56,7 @@ def fitted_steps(log_shares: FloatArray, losses: FloatArray, steps: FloatArray) 
 
 
 def mean_loss(log_shares: FloatArray, losses: FloatArray, biases: FloatArray) -> float:
-    """Return the mean loss of the most probable options, with a bias for each option, (K,).
+    """Return the mean loss of the most probable options after adding (K,) biases.
 
     ``biases`` can also be (n, K).
     """

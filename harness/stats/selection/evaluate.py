@@ -1,4 +1,4 @@
-"""Evaluation of judges: metrics and intervals from one set of resamples."""
+"""Evaluation of judges: metrics and intervals from a single set of resamples."""
 
 from __future__ import annotations
 
@@ -108,25 +108,25 @@ class Evaluation:
 
     @property
     def human_translation(self) -> TableTranslation:
-        """F and beta of the humans."""
+        """F and beta for the humans."""
         return self.of_tables[0]
 
     @property
     def translations(self) -> dict[str, TableTranslation]:
-        """F and beta of each judge, by name."""
+        """F and beta for each judge, by name."""
         return dict(zip(self.judges, self.of_tables[1:], strict=True))
 
     def row(self, metric: str) -> Metric:
-        """Return an evaluated metric by name. Raise ValueError if there is none."""
+        """Return an evaluated metric by name. Raise ValueError if it was not evaluated."""
         return find_metric(metric, self.metrics)
 
     def losses(self, metric: str) -> tuple[FloatArray, FloatArray]:
-        """Return (J,) losses and their (J, B) replicates: lower is better, nan if undefined."""
+        """Return (J,) losses and (J, B) replicates. Lower is better, and nan means undefined."""
         row = self.row(metric)
         return row.losses(self._values(metric)), row.losses(self.replicates[metric])
 
     def _values(self, metric: str) -> FloatArray:
-        """Return (J,) values, nan if undefined."""
+        """Return (J,) values, with nan for undefined ones."""
         values = [self.estimates[judge][metric].value for judge in self.judges]
         return np.array([np.nan if value is None else value for value in values])
 
@@ -146,7 +146,7 @@ def evaluate(
     panel: RaterPanel | None = None,
     beside: Collection[Beside] = BESIDE,
 ) -> Evaluation:
-    """Compare judges with the human raters on every metric, with one bootstrap for all.
+    """Compare judges with the human raters on every metric, using one bootstrap for all.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def evaluate(
 
 
 def is_of_choices(metric: Metric) -> bool:
-    """Return whether a metric uses the raters' forced choices, not their response sets."""
+    """Return whether a metric uses the raters' forced choices rather than response sets."""
     return ELICITATION_OF[metric.human_form] == "forced_choice"
 
 
@@ -271,14 +271,14 @@ def _variances_of(
 
 
 def _unread(group: Sequence[ItemSums]) -> list[ItemSums]:
-    """Return sums without metrics, which still decide which items are equal in the resamples."""
+    """Return sums without metrics. They still determine which items are equal in the resamples."""
     return [replace(sums, metrics=()) for sums in group]
 
 
 def one_of_each_kind(
     tables: Sequence[RatingTable], units: Units, common: Mapping[str, CommonItems]
 ) -> tuple[Sequence[RatingTable], Units, Mapping[str, CommonItems]]:
-    """Keep one item of each kind that all rate the same, with the number of items it represents.
+    """Keep one item of each kind, along with the number of items it represents.
 
     Everything is returned unchanged unless this makes the tables much shorter, ``units`` are items,
     and no table is exact.

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Footing:
-    """Judges compared by one metric on the same items and number of replies.
+    """Comparison of judges by one metric on the same items and number of replies.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Footing:
 
     @property
     def by_name(self) -> dict[str, tuple[float, FloatArray]]:
-        """Value and replicates of each ranked judge, then of each baseline."""
+        """Value and replicates of each ranked judge and each baseline, by name."""
         judges = zip(self.values.tolist(), self.replicates, strict=True)
         baselines = (
             (value, self.baseline_replicates[name]) for name, value in self.baselines.items()
@@ -145,7 +145,7 @@ class Footing:
         return dict(zip((*self.judges, *self.baselines), (*judges, *baselines), strict=True))
 
     def interval(self, name: str, level: float | None = None) -> tuple[Interval | None, Reason]:
-        """Return the interval for a judge's or baseline's value, or the reason if there is none."""
+        """Return the interval for a judge's or baseline's value, or the reason for its absence."""
         value, replicates = self.by_name[name]
         sampled = Sampled(
             value=value,
@@ -195,7 +195,7 @@ class Footing:
         )
 
     def interval_of_winner(self, judge: str, interval: Interval) -> Interval | None:
-        """Return an interval that accounts for selecting the best judge, or None without one.
+        """Return the best judge's interval, which accounts for its selection, or None.
 
         If the judge's value is the same in all resamples, the interval is computed as if it had not
         been selected, at a higher level.
@@ -212,7 +212,7 @@ class Footing:
         return replace(interval, low=max(low, least), high=min(high, most), method="simultaneous")
 
     def raters_of(self, contrast: Mapping[str, float]) -> RaterVariance | None:
-        """Return the variance that raters add to a sum of values times a contrast."""
+        """Return the variance that raters add to a contrast of values."""
         if self.raters is None:
             return None
         names = (*self.judges, *self.baselines)
@@ -220,7 +220,7 @@ class Footing:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Ranked judges, best first; those without a value last."""
+        """Ranked judges from best to worst. Judges without a value come last."""
         losses = self.metric.losses(self.values)
         return tuple(self.judges[j] for j in np.argsort(losses, kind="stable"))
 
@@ -396,7 +396,7 @@ def _ranked_judges(
     judges: Sequence[RatingTable],
     rules: ComparisonRules,
 ) -> tuple[list[RatingTable], list[Replies], float, SharedItems]:
-    """Return the judges that answered enough, their replies and number, and the items."""
+    """Return judges that answered enough items, with replies, reply number and shared items."""
     replies = [replies_of(table, scoring.metric.judge_form) for table in judges]
     n_replies, items = common_items(
         replies, scoring.rated, n_replies=rules.n_replies, min_answered=rules.min_answered
@@ -416,7 +416,7 @@ def footing_of(
     baselines: Iterable[str] = BASELINES,
     **about: Unpack[FootingFields],
 ) -> Footing:
-    """Compare values on the same resamples: rank sets, the winner's interval, beaten baselines.
+    """Compare values on the same resamples: rank sets, best judge's interval, beaten baselines.
 
     Parameters
     ----------
@@ -497,7 +497,7 @@ def footing_of(
 
 
 def _freedom(raters: RaterCovariance | None, replicates: FloatArray, n_units: int) -> FloatArray:
-    """Return (J, J) degrees of freedom of differences, with the values' own on the diagonal."""
+    """Return (J, J) degrees of freedom for differences, and for the values on the diagonal."""
     J = len(replicates)
     freedom = np.full((J, J), n_units - 1.0)
     if raters is None or replicates.shape[1] == 0:
@@ -515,7 +515,7 @@ def _freedom(raters: RaterCovariance | None, replicates: FloatArray, n_units: in
 
 
 def _n_discordant(by_unit: Sequence[FloatArray]) -> IntArray:
-    """Return (J, J): the number of units on which two judges' (U, d) contributions differ."""
+    """Return (J, J) numbers of units on which two judges' (U, d) contributions differ."""
     n = np.zeros((len(by_unit), len(by_unit)), dtype=np.int64)
     for i, j in combinations(range(len(by_unit)), 2):
         n[i, j] = n[j, i] = (np.abs(by_unit[i] - by_unit[j]) > TOLERANCE).any(axis=1).sum()

@@ -1,4 +1,4 @@
-"""Scoring of judges against the raters' vectors: contributions, baselines and resamples."""
+"""Scores of judges against the raters' vectors: contributions, baselines and resamples."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MOST_PAIRED = 8  # with at most this many answers, any two ratings and an answer
 
 
 def _over_raters(estimate: ClusterMean, raters: RaterVariance | None) -> ClusterMean:
-    """Add the raters' variance to the standard error of a mean."""
+    """Add the raters' variance to a mean's standard error."""
     if raters is None:
         return estimate
     items = estimate.standard_error**2
@@ -61,7 +61,7 @@ def _over_raters(estimate: ClusterMean, raters: RaterVariance | None) -> Cluster
 
 
 def _rating_counts(human: RatingTable, metric: Metric, implied: Distributions | None) -> FloatArray:
-    """Return the (n, W) ratings used to fit baselines."""
+    """Return the (n, W) ratings that baselines are fitted to."""
     if implied is not None and ELICITATION_OF[metric.judge_form] == "response_set":
         return np.nan_to_num(implied.theta) * np.nan_to_num(implied.n_sets)[:, None]
     return np.asarray(counts_of(human, metric.judge_form), dtype=np.float64)
@@ -111,7 +111,7 @@ class Scoring:
         implied_in: Callable[[FloatArray], Distributions],
         times: FloatArray,
     ) -> Scoring:
-        """Return the scoring of a resample with a number of draws of each item, (n,)."""
+        """Return the scoring for a resample in which items were drawn (n,) times."""
         implied = implied_in(times)
         return replace(
             self,
@@ -120,18 +120,21 @@ class Scoring:
         )
 
     def counting_criteria_alike(self, criteria: Sequence[str], shared: BoolArray) -> Scoring:
-        """Return a scoring in which each criterion's shared items together count as one."""
+        """Return a scoring in which each criterion has the same total weight."""
         _, of_item = np.unique(np.array(criteria), return_inverse=True)
         n_shared = np.bincount(of_item[shared], minlength=int(of_item.max(initial=0)) + 1)
         return replace(self, weights=self.weights / np.maximum(n_shared, 1)[of_item])
 
     @property
     def rated(self) -> BoolArray:
-        """Return (n,) bool: whether each item was rated."""
+        """Return an (n,) mask of the items that were rated."""
         return ~reduced(np.logical_or, np.isnan(self.human_vectors))
 
     def sums(self, replies: Replies, shared: BoolArray, n_replies: float) -> FloatArray:
-        """Return a judge's (n, d) contributions at r replies, zeros off the shared items."""
+        """Return a judge's (n, d) contributions at r replies.
+
+        Items that are not shared have zeros.
+        """
         kept = contributions_at_replies(
             self.metric.contributions,
             self.human_vectors[shared],
@@ -145,18 +148,21 @@ class Scoring:
         return sums
 
     def value_with_losses(self, replies: Replies, n_replies: float) -> float:
-        """Return the metric on all rated items, with the worst answer for unanswered ones."""
+        """Return the metric on all rated items. Missing answers count as the worst answer."""
         every = self.with_worst_answers(replies, n_replies)
         if every is None:
             return np.nan
         return self.value_of(self.sums(every, self.rated, n_replies))
 
     def value_of(self, sums: FloatArray) -> float:
-        """Return the metric for (n, d) contributions, whatever the order of the items."""
+        """Return the metric's value for (n, d) contributions.
+
+        The order of the items does not matter.
+        """
         return float(self.metric.value(weighted_total(sums, self.weights)))
 
     def with_worst_answers(self, replies: Replies, n_replies: float) -> Replies | None:
-        """Give each rated item without enough replies the answer with the highest loss.
+        """Replace missing answers to rated items with the answer that has the highest loss.
 
         The result is None if the metric is undefined for a single item.
         """
@@ -216,7 +222,7 @@ class Scoring:
         )
 
     def only(self, rows: IntArray) -> Scoring:
-        """Keep some of the items."""
+        """Keep only the items at the given indices."""
         return replace(
             self,
             counts=self.counts[rows],
@@ -225,7 +231,7 @@ class Scoring:
         )
 
     def few_kinds(self, replies: Sequence[Replies], shared: BoolArray) -> Kinds | None:
-        """Group items with the same contributions to all values.
+        """Group items that contribute the same to all values.
 
         Return None if most items differ.
         """
@@ -235,7 +241,7 @@ class Scoring:
         return Kinds.few(len(shared) // ALIKE, *columns)
 
     def side(self, sums: Sequence[FloatArray], shared: BoolArray, n_replies: float) -> SideOfTotals:
-        """Return judges with (n, d) contributions, then baselines, as one side."""
+        """Return one side that evaluates judges with (n, d) contributions, then the baselines."""
         together = np.hstack([np.empty((len(shared), 0)), *sums])
 
         def values(weights: Weights) -> FloatArray:
@@ -262,7 +268,7 @@ class Scoring:
         shared: BoolArray,
         n_replies: float,
     ) -> RaterCovariance | None:
-        """Return the covariances of judges and fitted baselines due to the raters.
+        """Return the covariances of judges and fitted baselines that come from the raters.
 
         The result is None if a value is undefined without some rating.
         """
@@ -273,7 +279,7 @@ class Scoring:
         return covariance if np.isfinite(covariance.raters + covariance.cells).all() else None
 
     def fitted_baselines(self) -> Iterator[FloatArray]:
-        """Yield the distribution of each of `BASELINES` on each item, (n, W)."""
+        """Yield the (n, W) answer distribution of each of `BASELINES`."""
         pooled = (self.weights @ self.counts)[None]
         most_frequent = most_frequent_answers(pooled).astype(np.float64)
         best = self.best_constants().astype(np.float64)
@@ -281,7 +287,7 @@ class Scoring:
             yield np.broadcast_to(row_shares(answers), self.counts.shape)
 
     def constants(self, space: OptionSpace) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """Return the answers of baselines that always give the same one, as option keys."""
+        """Return the answers of constant baselines, as option keys."""
         is_choice = ELICITATION_OF[self.metric.judge_form] == "forced_choice"
         answers = [(option,) for option in space.options] if is_choice else list(space.sets)
         fitted = {
@@ -294,7 +300,7 @@ class Scoring:
         }
 
     def best_constants(self) -> BoolArray:
-        """Return (1, W): the answers that are best if always given, over all items."""
+        """Return a (1, W) mask of the answers that are best if always given."""
         values = values_of_constants(
             self.metric.contributions,
             self.metric.value,
@@ -314,7 +320,7 @@ class Scoring:
         counts: IntArray,
         rows: IntArray,
     ) -> FloatArray:
-        """Return a judge's contributions at some rows with other (n', W) counts of ratings."""
+        """Return a judge's contributions at some rows, given other (n', W) counts of ratings."""
         n_ratings = counts.sum(axis=1).astype(np.float64)
         vectors = self.human_form(ratio(counts, n_ratings[:, None]), n_ratings)
         scoring = replace(self, human_vectors=vectors)
@@ -331,7 +337,7 @@ class Scoring:
         ratings: CrossedRatings | None,
         margin: Margin | None = None,
     ) -> HumanReference:
-        """Score the judge and a human rater on the same remaining ratings of the shared items.
+        """Score the judge and a human rater against the same remaining ratings of shared items.
 
         This is defined for metrics that are means over items and for which lower or higher is
         better. The interval is over ``units``, and over ``ratings`` if raters are a sample too.
@@ -367,7 +373,7 @@ class Scoring:
         )
 
     def bounds_of_human(self) -> tuple[float, float]:
-        """Return the smallest and largest difference between a judge and a rater on an item.
+        """Return the bounds of the difference between a judge and a rater on one item.
 
         These are the differences with two ratings. With more ratings, the human is compared with an
         average.
@@ -392,7 +398,7 @@ class Scoring:
     def one_human(
         self, replies: Replies, shared: BoolArray, counts: FloatArray | IntArray
     ) -> OneHuman:
-        """Leave out ratings of the shared items in turn. Other items add nothing."""
+        """Leave out the ratings of shared items in turn. Other items contribute nothing."""
         return one_human(
             self.metric.contributions,
             np.where(shared[:, None], counts, 0),
@@ -420,6 +426,6 @@ class Scoring:
     def one_human_of_counts(
         self, replies: Replies, shared: BoolArray, counts: IntArray, rows: IntArray
     ) -> FloatArray:
-        """Return the differences between judge and human with other rating counts at some rows."""
+        """Return differences between judge and human at some rows, given other rating counts."""
         of_rows = Replies(replies.shares[rows], replies.n_samples[rows])
         return self.one_human(of_rows, shared[rows], counts).difference

@@ -109,7 +109,7 @@ class ComparedSide:
         *,
         common: Mapping[str, CommonItems] | None = None,
     ) -> ComparedSide:
-        """Aggregate a table, or what it implies, into the forms that some metrics need."""
+        """Aggregate a table, or the distributions it implies, into the forms that metrics need."""
         dist = Distributions.of(table) if implied is None else replace(implied, wins=table.wins)
         needed = {form for row in rows for form in (row.human_form, row.judge_form)}
         forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in needed}
@@ -120,20 +120,20 @@ class ComparedSide:
         return cls(table, dist, forms, complete, cut, implied is not None, times, common or {})
 
     def compared(self, form: Form) -> BoolArray:
-        """Return (n,) bool: whether items have a vector of this form and are compared."""
+        """Return an (n,) mask of the compared items that have a vector in this form."""
         common = self.common.get(ELICITATION_OF[form])
         complete = self.complete[form]
         return complete if common is None else complete & common.items_of(self.table.name)
 
     def n_replies(self, form: Form) -> float | None:
-        """Return the replies per item at which this form is evaluated, or None for all of them."""
+        """Return the number of replies per item for this form, or None to use all replies."""
         common = self.common.get(ELICITATION_OF[form])
         if common is None or FORMS[form].counts_ratings or isinf(common.n_replies):
             return None
         return common.n_replies
 
     def n_samples(self, form: Form, used: BoolArray) -> float:
-        """Return the median number of replies in this form's vectors over (n,) used items."""
+        """Return the median number of replies in this form's vectors over the items in a mask."""
         common = self.common.get(ELICITATION_OF[form])
         if common is not None:
             return common.n_replies
@@ -143,22 +143,22 @@ class ComparedSide:
         return median(self.n_ratings(form)[used], times) or inf
 
     def undecided(self, form: Form) -> bool:
-        """Return whether the form needs a decision, but there are no positive options."""
+        """Return whether this form needs positive options and none are defined."""
         return FORMS[form].needs_positive and not self.cut.positive
 
     def n_ratings(self, form: Form) -> FloatArray:
-        """Return (n,) numbers of ratings used for this form's vectors."""
+        """Return the (n,) numbers of ratings behind this form's vectors."""
         forced = ELICITATION_OF[form] == "forced_choice"
         return self.dist.n_forced if forced else self.dist.n_sets
 
     def single(self, form: Form) -> BoolArray:
-        """Return (n,) bool: whether items lack a vector only because they need a second rating."""
+        """Return an (n,) mask of the items that lack a vector only because they have one rating."""
         if not FORMS[form].needs_pairs:
             return np.zeros(len(self.complete[form]), dtype=np.bool_)
         return np.asarray((self.n_ratings(form) == 1) & ~self.complete[form], dtype=np.bool_)
 
     def outcomes(self, form: Form) -> FloatArray:
-        """Return (n, 5) outcomes of the elicitations that this form could come from."""
+        """Return (n, 5) outcomes of the elicitations that this form can come from."""
         choices = self.table.space.fully_specified and not self.table.response_set.any()
         elicitation = "forced_choice" if choices else ELICITATION_OF[form]
         axis = [ELICITATIONS.index(elicitation), ELICITATIONS.index("paired")]
@@ -166,7 +166,7 @@ class ComparedSide:
 
 
 def _complete(vectors: FloatArray) -> BoolArray:
-    """Return (n,) bool: whether each row of (n, K) has no nan."""
+    """Return an (n,) mask of the rows without nan."""
     if not np.isnan(vectors.sum()):
         return np.ones(len(vectors), dtype=np.bool_)
     return np.asarray(~np.isnan(vectors).any(axis=1), dtype=np.bool_)
@@ -178,7 +178,7 @@ def judge_sums(
     metrics: Sequence[Metric],
     raters: Mapping[str, RaterVariance] | None = None,
 ) -> list[ItemSums]:
-    """Compare one judge with the humans. Metrics that share contributions share sums.
+    """Compare one judge with the humans. Metrics with the same contributions share sums.
 
     ``raters`` contains the variance that raters add to each metric.
     """
@@ -198,7 +198,7 @@ def judge_sums(
 def _sums_of_both(
     human: tuple[ComparedSide, Form], judge: tuple[ComparedSide, Form]
 ) -> partial[ItemSums]:
-    """Return sums with the items that have both sides' forms, and reasons for the rest."""
+    """Return sums over items that have both sides' forms, and the reasons for excluding others."""
     used = human[0].complete[human[1]] & judge[0].compared(judge[1])
     tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if FORMS[form].is_mode]
     return partial(
@@ -227,7 +227,7 @@ def _contributions(human: ComparedSide, judge: ComparedSide, metric: Metric) -> 
 
 
 def _has_more(judge: ComparedSide, form: Form) -> BoolArray:
-    """Return (n,) bool: whether an item has more replies than a form is evaluated at."""
+    """Return an (n,) mask of items with more replies than this form is evaluated at."""
     n_replies = judge.n_replies(form)
     if n_replies is None:
         return np.zeros(len(judge.table.items), dtype=np.bool_)
@@ -235,14 +235,14 @@ def _has_more(judge: ComparedSide, form: Form) -> BoolArray:
 
 
 def scorer(judge: ComparedSide) -> Callable[[Metric, FloatArray, IntArray], FloatArray]:
-    """Return a function of a metric, the raters' vectors and their rows: (n', d) contributions.
+    """Return a function that computes a metric's (n', d) contributions at some rows.
 
     Items on which the judge isn't compared contribute nothing.
     """
 
     @cache
     def comparable(form: Form) -> tuple[FloatArray, BoolArray]:
-        """Return the judge's vectors, nan off its items, and whether items have more replies."""
+        """Return the judge's vectors on compared items, and a mask of items with more replies."""
         of_judge, compared = judge.forms[form], judge.compared(form)
         if judge.common:
             of_judge = np.where(compared[:, None], of_judge, np.nan)
@@ -273,7 +273,10 @@ def scorer(judge: ComparedSide) -> Callable[[Metric, FloatArray, IntArray], Floa
 def _exclusions(
     human: tuple[ComparedSide, Form], judge: tuple[ComparedSide, Form]
 ) -> tuple[Exclusion, ...]:
-    """Count the items that lack a side, each under one reason, the human side first."""
+    """Count items that lack a side.
+
+    Each counts under one reason, and the human side comes first.
+    """
     left, times = np.ones(len(human[0].table.items), dtype=np.bool_), human[0].times
     if human[0].undecided(human[1]):
         return exclusions([(NO_POSITIVE, how_many(left, times))])
@@ -301,7 +304,7 @@ def _exclusions(
 
 
 def _why_not_compared(judge: ComparedSide, form: Form) -> NAReason:
-    """Return the reason that a judge isn't compared on items that it answered."""
+    """Return the reason that a judge is not compared on items that it answered."""
     common = judge.common.get(ELICITATION_OF[form])
     is_ranked = common is None or judge.table.name in common.judges
     return "not_shared" if is_ranked else "too_few_answered"
@@ -407,7 +410,7 @@ CROSS_CALL_BETA = replace(
 
 
 def human_sums(human: RatingTable, times: IntArray | None = None) -> list[ItemSums]:
-    """Measure the agreement among the human raters. ``times`` are as in `RatingSide`."""
+    """Measure the agreement among the human raters."""
     return rater_sums(human.forced_choice, HUMAN_AGREEMENT, times)
 
 

@@ -62,12 +62,12 @@ class PairedGain:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the interval is above 0."""
+        """Return whether the interval is above 0."""
         return self.low is not None and self.low > 0.0
 
 
 def items_for_gain(gains: FloatArray, worth: float) -> int | None:
-    """Return the number of items on which a gain is shown with a power of 80 %.
+    """Return the number of items needed to show a gain with a power of 80 %.
 
     Parameters
     ----------

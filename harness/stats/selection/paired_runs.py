@@ -40,7 +40,7 @@ FEW_DIFFER: Final = "fewer_than_six_differ"
 
 
 def sign_test(n_first: int, n_second: int) -> float:
-    """Return the exact two-sided p-value that two counts are equally likely, or 1 if both are 0.
+    """Test whether two counts are equally likely, and return the exact two-sided p-value.
 
     For the items on which only one of two runs is right, it is the exact McNemar test.
 
@@ -55,7 +55,7 @@ def sign_test(n_first: int, n_second: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedRuns:
-    """A judge's metric in two runs, on the items that both answered.
+    """A judge's metric in two runs, on the items answered in both.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def paired_runs(
     positive: Sequence[str],
     resampling: Resampling,
 ) -> PairedRuns:
-    """Compare a judge's metric between two runs on the items that both answered.
+    """Compare a judge's metric between two runs on the items answered in both.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def paired_runs(
 
 
 def _drawn(replies: Sequence[Replies], n_replies: float) -> list[Replies]:
-    """Draw the same number of replies from each run, without replacement, seeded by the item."""
+    """Draw the same number of replies from each run without replacement, seeded by the item."""
     if isinf(n_replies):
         return list(replies)
     return [
@@ -215,7 +215,7 @@ def _signs(metric: Metric, values: Sequence[FloatArray], clusters: IntArray) -> 
 
 
 def _n_differing(sums: Sequence[FloatArray], unit: IntArray) -> int:
-    """Count the units to which the two runs gave different answers."""
+    """Count the units with different answers in the two runs."""
     differs = (np.abs(sums[1] - sums[0]) > TOLERANCE).any(axis=1)
     return len(np.unique(unit[differs]))
 
@@ -223,7 +223,7 @@ def _n_differing(sums: Sequence[FloatArray], unit: IntArray) -> int:
 def _bootstrap(
     metric: Metric, sums: Sequence[FloatArray], units: Units, resampling: Resampling
 ) -> tuple[float, float] | None:
-    """Return the ends of a score interval for the difference, resampling both runs together."""
+    """Return a score interval for the difference. Both runs share the resamples."""
 
     def value(side: FloatArray, weights: FloatArray) -> FloatArray:
         return metric.value(weighted_totals(side, weights))

@@ -86,7 +86,7 @@ def rank_sets(
     freedom: FloatArray | None = None,
     n_discordant: IntArray | None = None,
 ) -> RankSets:
-    """Return the possible ranks of judges, by a sup-t over all ordered pairs.
+    """Return the possible ranks of judges, using a sup-t test over all ordered pairs.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def better_than(
     n_units: int,
     freedom: FloatArray,
 ) -> BoolArray:
-    """Return (J, C) bool: judges better than rivals, by a one-sided sup-t over all pairs.
+    """Return a (J, C) mask of judges that are significantly better than rivals.
 
     Parameters
     ----------
@@ -237,14 +237,14 @@ def better_than(
 
 
 def least_discordant(level: float) -> int:
-    """Return the fewest differing units with which a two-sided sign test can reject: 6 at 95 %."""
+    """Return how many units must differ for a two-sided sign test to reject: 6 at 95 %."""
     return ceil(log2(2.0 / (1.0 - level)))
 
 
 def small_sample(
     critical_value: float, n_units: int | None, freedom: FloatArray | float | None = None
 ) -> FloatArray:
-    """Return critical values for few units, (...), from the bootstrap's value.
+    """Adjust the bootstrap's critical value for few units.
 
     The bootstrap's standard error uses a plug-in variance, and its quantiles are nearly normal. So
     the normal quantile is replaced by a quantile of Student's t with n - 1 degrees of freedom, or
@@ -258,7 +258,7 @@ def small_sample(
 
 
 def skewed_values(critical_value: float | FloatArray, skewness: FloatArray) -> FloatArray:
-    """Return critical values (P,) for differences with skewed replicates, never lowered.
+    """Raise (P,) critical values for differences whose replicates are skewed.
 
     If the (P,) ``skewness``, which is the skewness of single items divided by sqrt(n), is negative,
     the estimate is low when its standard error is high, so a large difference comes with a small
@@ -279,7 +279,7 @@ def skewed_values(critical_value: float | FloatArray, skewness: FloatArray) -> F
 def _critical_values(
     off: FloatArray, level: float, n_units: int | None, freedom: FloatArray | None
 ) -> tuple[float, FloatArray]:
-    """Return the critical value for the largest of (P, B) deviations, and for each of them."""
+    """Return the critical value for the largest of (P, B) deviations, and for each deviation."""
     normal_value = _upper_quantile(off.max(axis=0), level, len(off))
     critical_value = float(small_sample(normal_value, n_units))
     values = np.broadcast_to(small_sample(normal_value, n_units, freedom), len(off))
@@ -294,7 +294,7 @@ def _standard_errors(replicates: FloatArray) -> FloatArray:
 
 
 def _upper_quantile(values: FloatArray, level: float, n: int = 1) -> float:
-    """Return a quantile of the largest of n values; beyond the resamples, at least Bonferroni's.
+    """Return a quantile of the largest of n values. If B is too small, use Bonferroni's.
 
     With B resamples, the returned order statistic is exceeded with probability at most ``1 -
     level`` plus 1 / (B + 1), so resamples can't resolve levels beyond ``1 - 1 / B``.

@@ -47,7 +47,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One line of a ranking.
+    """One row of a ranking.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ranking:
-    """Judges from best to worst on one metric, those with NA last.
+    """Judges ordered from best to worst by one metric. Judges with NA come last.
 
     Attributes
     ----------
@@ -88,12 +88,12 @@ class Ranking:
 
     @property
     def best(self) -> str | None:
-        """The first judge, or None if the metric is undefined for all."""
+        """The first judge, or None if the metric is undefined for all judges."""
         return self.rows[0].judge if self.rows and self.rows[0].rank is not None else None
 
 
 def ranks_of(losses: FloatArray) -> list[int | None]:
-    """Rank (J,) losses: 1 plus the number of lower losses, or None for nan."""
+    """Rank (J,) losses as 1 plus the number of lower losses. A nan gets None."""
     return [
         None if np.isnan(of_judge) else 1 + int((losses < of_judge - TOLERANCE).sum())
         for of_judge in losses.tolist()
@@ -147,7 +147,7 @@ GOALS = ("decision_consistency", "prevalence_bias")
 
 @dataclass(frozen=True, slots=True)
 class Regret:
-    """Regret of selecting a judge by a metric, in terms of a downstream goal.
+    """Regret of selecting a judge by a metric, measured by a downstream goal.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ def regret_of(
     unit: ResampledUnit,
     n_units: int,
 ) -> Regret:
-    """Return one cell of the regret matrix, or NA with its reason if a side is undefined.
+    """Return one cell of the regret matrix, or NA with a reason if metric or goal is undefined.
 
     ``by`` and ``goal`` are (J,) losses and (J, B) replicates of the metric and of the goal, of
     ``n_units`` resampled units. Lower is better, and replicate ``b`` uses the same items in both.
@@ -275,13 +275,13 @@ def regret_matrix(
 
 
 def chosen_by(losses: FloatArray) -> BoolArray:
-    """Return (J, ...) bool: judges with the lowest of (J, ...) losses, including ties; not nan."""
+    """Return a (J, ...) mask of the judges with the lowest loss, including ties."""
     least = np.where(np.isnan(losses), np.inf, losses).min(axis=0, initial=np.inf)
     return np.asarray(losses <= least + TOLERANCE, dtype=np.bool_)
 
 
 def _cost(by: FloatArray, goal: FloatArray) -> FloatArray:
-    """Return (...) regrets from (J, ...) losses: mean over the selected minus the minimum."""
+    """Return (...) regrets from (J, ...) losses: the selected judges' mean minus the minimum."""
     selected = chosen_by(by)
     suffered = np.where(selected, goal, 0.0).sum(axis=0)  # nan if a selected one is nan
     least = np.where(np.isnan(goal), np.inf, goal).min(axis=0, initial=np.inf)
@@ -290,7 +290,7 @@ def _cost(by: FloatArray, goal: FloatArray) -> FloatArray:
 
 
 def _inversions(by: FloatArray, goal: FloatArray) -> tuple[int, int]:
-    """Count the pairs in opposite order, and those that both sides order."""
+    """Count pairs that metric and goal order oppositely, and pairs that both of them order."""
     i, j = np.triu_indices(len(by), 1)
     first, second = by[i] - by[j], goal[i] - goal[j]
     ordered = (np.abs(first) > TOLERANCE) & (np.abs(second) > TOLERANCE)  # nan compares False

@@ -1,4 +1,4 @@
-"""Variance of each metric due to the selection of raters."""
+"""Variance of each metric that comes from the selection of raters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RaterPanel:
-    """Raters of each rating, by elicitation, or None if raters are not crossed with items.
+    """The raters' ratings by elicitation. None if raters are not crossed with items.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class RaterPanel:
 
     @property
     def is_crossed(self) -> bool:
-        """Whether five or more raters rated most items in either elicitation."""
+        """Return whether at least five raters rated most items in either elicitation."""
         both = (self.forced_choice, self.response_set)
         return any(ratings is not None and ratings.is_crossed for ratings in both)
 
@@ -69,7 +69,7 @@ def rater_covariances(
     scores: Sequence[Callable[[Metric, FloatArray, IntArray], FloatArray]],
     cut: Cut,
 ) -> dict[str, RaterCovariance]:
-    """Return judges' covariances due to the raters of a crossed panel, by metric.
+    """Return the judges' covariances that come from a crossed panel's raters, by metric.
 
     ``scores`` contains a function per judge, from a metric, (n', D) vectors of the raters and their
     (n',) rows to (n', d) contributions.
@@ -94,7 +94,7 @@ def rater_covariances(
 def with_rater_variance(
     groups: Sequence[ItemSums], panel: RaterPanel, human: RatingTable
 ) -> list[ItemSums]:
-    """Add the variance due to the selection of raters to metrics of rater agreement."""
+    """Add the variance from the selection of raters to metrics of rater agreement."""
     ratings = panel.of(human, "s")
     if ratings is None:
         return list(groups)
@@ -116,7 +116,7 @@ def _counted(
     score: Callable[[Metric, FloatArray, IntArray], FloatArray],
     vectors: Callable[[IntArray], FloatArray],
 ) -> Counted:
-    """Return a judge's contributions as a function of the raters' counts."""
+    """Return a function that computes a judge's contributions from the raters' counts."""
 
     def contributions(counts: IntArray, rows: IntArray) -> FloatArray:
         return score(metric, vectors(counts), rows)
@@ -125,7 +125,7 @@ def _counted(
 
 
 def _vectors_of_counts(vectors: Vectors) -> Callable[[IntArray], FloatArray]:
-    """Return the raters' vectors by their counts. Judges with the same vectors share them."""
+    """Return a function that computes the raters' vectors. Judges with equal vectors share it."""
 
     @remembered
     def of_counts(counts: IntArray) -> FloatArray:

@@ -32,7 +32,7 @@ DRAWS_PER_PRODUCT = 32  # draws of replies that one matrix product adds up
 
 
 def most_frequent_answers(pooled: FloatArray) -> BoolArray:
-    """Return (B, W): the most common answers, several if tied, or none without ratings."""
+    """Return a (B, W) mask of the most common answers. It is empty without ratings."""
     greatest = pooled.max(axis=1, keepdims=True)
     return np.asarray((pooled >= greatest - TOLERANCE) & (greatest > 0), dtype=np.bool_)
 
@@ -47,7 +47,7 @@ def baseline_values(
     evaluated: BoolArray | None = None,
     weights: Weights | None = None,
 ) -> dict[str, FloatArray]:
-    """Return a metric's (B,) values for each baseline, fitted again for each row of weights.
+    """Return (B,) values of each baseline, which is refitted for each row of weights.
 
     If several most common answers or best constants tie, the value is the mean over them; nan if
     undefined. The best constant is the answer that would be best on all items: for the ranked
@@ -111,7 +111,7 @@ def baseline_values(
 
 
 def best_constants(losses: FloatArray) -> BoolArray:
-    """Return (B, W): the answers that are best if always given, from their (B, W) losses.
+    """Return a (B, W) mask of the answers that are best if always given, by (B, W) losses.
 
     There are several if tied, and none if no loss is defined. nan losses are ignored.
     """
@@ -130,7 +130,7 @@ def values_of_constants(
     weights: Weights,
     squared: SquaredDistance | None = None,
 ) -> FloatArray:
-    """Return (B, W): the metric's value if each answer is always given.
+    """Return the (B, W) values of the metric if each answer is always given.
 
     A squared distance has a closed form. Otherwise, with more than 32 answers, those that no rater
     gave are nan.
@@ -163,7 +163,7 @@ def _totals_of_constants(
     n_answers: int,
     squared: SquaredDistance,
 ) -> FloatArray:
-    """Return the (B, W, 2) totals if each answer is always given, for a squared distance."""
+    """Return (B, W, 2) totals of a squared distance if each answer is always given."""
     sums, squares, n_items = _squared_sums(human, weights, squared)
     judge = squared.linear(vectors(np.eye(n_answers)))
     distance = squares[:, None] - 2.0 * sums @ judge.T + n_items[:, None] * (judge**2).sum(axis=1)
@@ -177,7 +177,7 @@ def _constant_values(
     weights: Weights,
     most_frequent: BoolArray,
 ) -> FloatArray:
-    """Return (B,) mean values over the tied answers, each of them always given."""
+    """Average the values of tied constant answers, as (B,)."""
     B, W = most_frequent.shape
     values = np.zeros((B, W))
     for k in np.flatnonzero(most_frequent.any(axis=0)):
@@ -187,7 +187,7 @@ def _constant_values(
 
 
 def _totals_by_draw(score: Vectors, weights: Weights, W: int, n_replies: float) -> Totals:
-    """Return a function from (B, W) distributions to the expected (B, d) totals for r replies."""
+    """Return a function that computes expected totals for r replies from distributions."""
 
     def at_distribution(shares: FloatArray) -> FloatArray:
         rows = [weights[b] @ score(shares[b : b + 1]) for b in range(len(shares))]
@@ -198,7 +198,7 @@ def _totals_by_draw(score: Vectors, weights: Weights, W: int, n_replies: float) 
     r = int(n_replies)
 
     def at_draws(drawn: FloatArray, probability: FloatArray) -> FloatArray:
-        """Sum the totals of (M, W) draws, weighted by their (B, M) probability."""
+        """Return the sum of the totals of (M, W) draws, weighted by (B, M) probabilities."""
         totals = np.zeros(())
         for start in range(0, len(drawn), DRAWS_PER_PRODUCT):
             batch = slice(start, start + DRAWS_PER_PRODUCT)
@@ -213,7 +213,7 @@ def _totals_by_draw(score: Vectors, weights: Weights, W: int, n_replies: float) 
 
 
 def _enumerated_draws(shares: FloatArray, n_replies: int) -> tuple[FloatArray, FloatArray]:
-    """Return every draw as (M, W) counts, and the (B, M) probability of each."""
+    """Return all draws as (M, W) counts, with their (B, M) probabilities."""
     W = shares.shape[1]
     answers = combinations_with_replacement(range(W), n_replies)
     drawn = np.array([np.bincount(each, minlength=W) for each in answers], dtype=np.float64)
@@ -222,7 +222,7 @@ def _enumerated_draws(shares: FloatArray, n_replies: int) -> tuple[FloatArray, F
 
 
 def _sampled_draws(shares: FloatArray, n_replies: int) -> tuple[FloatArray, FloatArray]:
-    """Return some draws as (M, W) counts, and each one's (B, M) weight.
+    """Return sampled draws as (M, W) counts, with their (B, M) weights.
 
     The B distributions take turns in drawing, and each of them uses all draws. The weight of a draw
     is its probability under that distribution divided by its mean probability under all (Veach and
@@ -276,7 +276,7 @@ MIN_RATINGS = 2  # one is left out and one remains
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OneHuman:
-    """Each item's contributions to a metric's mean for a rater, and for the judge in its place.
+    """Each item's contribution to a metric's mean for a rater, and for the judge in its place.
 
     Attributes
     ----------
@@ -298,7 +298,7 @@ class OneHuman:
 
     @property
     def difference(self) -> FloatArray:
-        """(n, 2): judge minus human, and the item's weight."""
+        """Judge minus human, and the item's weight, in two columns."""
         return np.column_stack([self.judge[:, 0] - self.human[:, 0], self.human[:, 1]])
 
 
@@ -310,7 +310,7 @@ def one_human(
     human_vectors: Vectors,
     judge_vectors: Vectors,
 ) -> OneHuman:
-    """Score a rater and the judge on the same other ratings of each item, at one reply each.
+    """Score a rater and the judge, with one reply each, against the item's other ratings.
 
     Every rating is left out in turn. The left-out value and one reply of the judge are both
     compared with the shares of the remaining m - 1 ratings. Scoring the human on m - 1 ratings and
@@ -347,7 +347,7 @@ def one_human(
 
 @dataclass(frozen=True, slots=True)
 class HumanReference:
-    """A judge in a rater's place, scored on the same remaining ratings.
+    """A judge in a rater's place, scored against the same remaining ratings.
 
     Attributes
     ----------

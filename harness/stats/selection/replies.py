@@ -114,12 +114,12 @@ class Replies:
 
     @classmethod
     def of_distribution(cls, distribution: FloatArray) -> Replies:
-        """Create replies from (n, W) distributions, with nan rows if the judge gave none."""
+        """Create replies from (n, W) distributions. Unanswered items have nan rows."""
         unanswered = np.isnan(distribution).any(axis=1)
         return cls(distribution, np.where(unanswered, 0.0, inf))
 
     def answered(self, n_replies: float) -> BoolArray:
-        """Return (n,) bool: whether items have enough samples for a number of replies.
+        """Return an (n,) mask of the items that have enough samples for a number of replies.
 
         To remove reply noise (``n_replies`` infinite), an item needs two samples, which show the
         noise.
@@ -150,7 +150,7 @@ class CommonItems:
         return f"CommonItems({len(self.judges)} judges on {self.shared.sum()} items)"
 
     def items_of(self, judge: str) -> BoolArray:
-        """Return (n,) bool: the items on which a judge is compared."""
+        """Return an (n,) mask of the items on which a judge is compared."""
         return self.shared if judge in self.judges else np.zeros_like(self.shared)
 
 
@@ -184,13 +184,13 @@ def common_items(
 
 
 def replies_in_common(replies: Sequence[Replies], rated: BoolArray, min_answered: float) -> float:
-    """Return the smallest number of replies per rated item among judges. See `samples_per_item`."""
+    """Return the smallest number of replies per rated item over all judges."""
     samples = [samples_per_item(z.n_samples[rated], min_answered) for z in replies]
     return min(samples, default=1)
 
 
 def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) -> float:
-    """Return the most replies that ``min_answered`` of (n,) items have, at least 1.
+    """Return the largest number of replies that a share of ``min_answered`` items has.
 
     A judge that returns distributions has infinitely many.
     """
@@ -208,7 +208,7 @@ def counts_of(table: RatingTable, form: Form) -> Counts:
 
 
 def replies_of(table: RatingTable, form: Form) -> Replies:
-    """Return a judge's answers in the form that a metric uses, (n, W)."""
+    """Return a judge's (n, W) answers in the form that a metric uses."""
     counts, is_exact = answers_to(table, ELICITATION_OF[form])
     if not is_exact:
         return Replies.of_counts(np.asarray(counts, dtype=np.int64))
@@ -254,7 +254,7 @@ def drawn_replies(
 
 
 def vectors_of(table: RatingTable, form: Form, cut: Cut) -> Vectors:
-    """Return the function that converts answers to rating vectors of a form.
+    """Return a function that converts answers to rating vectors of a form.
 
     Its arguments are (n, W) shares of answers and, if it matters, their (n,) numbers; its result is
     (n, D).
@@ -274,7 +274,7 @@ def vectors_of(table: RatingTable, form: Form, cut: Cut) -> Vectors:
 
 
 def decisions_at_replies(table: RatingTable, cut: Cut, n_replies: float | None) -> FloatArray:
-    """Return the (n, 1) probabilities that a judge decides positively from r replies per item.
+    """Return (n, 1) probabilities of a positive decision from r replies per item.
 
     The r replies are drawn as in `contributions_at_replies`; with None or infinity, all replies are
     used and the result is 0.0 or 1.0. Consistency and bias are linear in the decision, so computing
@@ -362,7 +362,7 @@ def contributions_at_replies(
 
 
 def _noise_factor(s: FloatArray, n_replies: float) -> FloatArray:
-    """Return (n,): the factor of J (1 - J) for r replies instead of all s samples."""
+    """Return the (n,) factors of J (1 - J) for r replies in place of all s samples."""
     factor = np.zeros(len(s))
     finite = ~np.isinf(s)
     if isinf(n_replies):
@@ -379,7 +379,7 @@ def _expected(
     replies: Replies,
     n_replies: int,
 ) -> FloatArray:
-    """Average the (n, d) scores of (n, W) or (1, W) shares over the draws of replies."""
+    """Average (n, d) scores over the draws of replies. Draws are (n, W) or (1, W) shares."""
     possible = np.flatnonzero((replies.shares > 0).any(axis=0))
     expected = np.zeros(0)
     if comb(len(possible) + n_replies - 1, n_replies) <= MAX_DRAWS:
@@ -394,14 +394,14 @@ def _expected(
 def _enumerated(
     replies: Replies, n_replies: int, possible: IntArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield every draw as (1, W) shares and each item's (n,) probability of it."""
+    """Yield each draw as (1, W) shares, with its (n,) probabilities for the items."""
     for answers in combinations_with_replacement(possible.tolist(), n_replies):
         drawn = np.bincount(answers, minlength=replies.shares.shape[1]).astype(np.float64)
         yield drawn[None] / n_replies, draw_probability(replies, drawn)
 
 
 def draw_probability(replies: Replies, drawn: FloatArray) -> FloatArray:
-    """Return the (n,) probability that each item's replies are ``drawn``, (W,) counts.
+    """Return (n,) probabilities that an item's replies have the (W,) counts ``drawn``.
 
     The distribution is multivariate hypergeometric for counted samples, and multinomial for
     distributions.
@@ -420,7 +420,7 @@ def draw_probability(replies: Replies, drawn: FloatArray) -> FloatArray:
 def _sampled(
     replies: Replies, n_replies: int, rng: np.random.Generator
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield (n, W) shares of drawn replies, all draws equally probable."""
+    """Yield sampled draws as (n, W) shares, with equal probabilities."""
     equal = np.full(len(replies.shares), 1.0 / N_SAMPLED)
     finite = ~np.isinf(replies.n_samples)
     counts = np.rint(replies.shares[finite] * replies.n_samples[finite, None]).astype(np.int64)
@@ -432,7 +432,7 @@ def _sampled(
 
 
 def _without_replacement(counts: IntArray, n_drawn: int, rng: np.random.Generator) -> IntArray:
-    """Draw from each row of (n, W) counts without replacement, answer by answer."""
+    """Draw from each row of (n, W) counts without replacement, one answer at a time."""
     drawn = np.zeros_like(counts)
     left, remaining = counts.sum(axis=1), np.full(len(counts), n_drawn)
     for k in range(counts.shape[1]):

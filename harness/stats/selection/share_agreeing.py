@@ -42,7 +42,7 @@ def share_agreeing(
     weights: FloatArray | None = None,
     criteria: Sequence[str] | None = None,
 ) -> HumanReference:
-    """Return how often a judge's forced choice, and a rater's, agrees with a different rater's.
+    """Return how often a judge's choice, and a rater's, agrees with another rater's choice.
 
     Every rater's choice is left out in turn. The result compares the share of the item's remaining
     choices that equal it with the share that equal the judge's reply, on the same items and

@@ -1,4 +1,4 @@
-"""Three ways to handle CANNOT_ASSESS, with different estimands.
+"""Three ways to handle CANNOT_ASSESS, which have different estimands.
 
 Cells are as in `confusion`, over the K options and, last, abstention: (K + 1, K + 1), human by
 judge. Each mode is a sum of cells: *exclude* drops the pairs in which either side abstained,
@@ -48,20 +48,20 @@ NO_VERDICT = ("refused", "invalid", "failed")
 
 
 def with_abstention(table: RatingTable) -> FloatArray:
-    """Return (n, K + 1): number of choices of each option and, last, of abstentions."""
+    """Return (n, K + 1) counts: choices of each option, then abstentions."""
     abstained = table.outcomes[:, SINGLE_CHOICES, OUTCOMES.index("abstained")].sum(axis=1)
     return np.column_stack([table.forced_choice, abstained]).astype(np.float64)
 
 
 def with_outcomes(table: RatingTable) -> FloatArray:
-    """Return (n, K + 4): `with_abstention`, then numbers of refused, invalid and failed replies."""
+    """Return (n, K + 4) counts: `with_abstention`, then refused, invalid and failed replies."""
     others = [OUTCOMES.index(outcome) for outcome in NO_VERDICT]
     lost = table.outcomes[:, SINGLE_CHOICES][:, :, others].sum(axis=1)
     return np.column_stack([with_abstention(table), lost]).astype(np.float64)
 
 
 def outcome_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, A, B): cells of the modes of (n, A) and (n, B) tables of counts.
+    """Return (n, A, B) cells of the modes in an (n, A) and an (n, B) table of counts.
 
     An item's cells sum to 1, with tied modes in equal parts, or to 0 if a side has no count.
     """
@@ -71,13 +71,13 @@ def outcome_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def excluding(cells: FloatArray) -> FloatArray:
-    """Keep the pairs in which both sides answered: (..., (K + 1)^2) to (..., K^2)."""
+    """Drop pairs with an abstention. Reduces the shape from (..., (K + 1)^2) to (..., K^2)."""
     kept = square(cells)[..., :-1, :-1]
     return kept.reshape(*kept.shape[:-2], kept.shape[-1] ** 2)
 
 
 def recoding(cells: FloatArray, to: int) -> FloatArray:
-    """Count abstention as option ``to`` on both sides: (..., (K + 1)^2) to (..., K^2)."""
+    """Count abstentions as option ``to``. Reduces the shape from (..., (K + 1)^2) to (..., K^2)."""
     table = square(cells).copy()
     table[..., to, :] += table[..., -1, :]
     table[..., :, to] += table[..., :, -1]
@@ -94,7 +94,7 @@ def mode_sums(
     excluded: tuple[Exclusion, ...] = (),
     kinds: Kinds | None = None,
 ) -> dict[str, ItemSums]:
-    """Return the estimates of each mode, all from one array of contributions.
+    """Return the estimates for each mode, all computed from one array of contributions.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def mode_sums(
 
 
 def reading(metric: Metric, cells: Callable[[FloatArray], FloatArray]) -> Metric:
-    """Return a metric whose sums are first converted by ``cells``."""
+    """Return a metric that converts its sums with ``cells`` first."""
     return replace(
         metric,
         value=lambda totals: metric.value(cells(totals)),
@@ -170,7 +170,7 @@ def reading(metric: Metric, cells: Callable[[FloatArray], FloatArray]) -> Metric
 
 
 def weighted_metrics(weights: FloatArray | None) -> tuple[Metric, ...]:
-    """Return weighted kappa, and alpha of the two sides, from the user's disagreements."""
+    """Return weighted kappa, and alpha for two sides, based on the user's disagreements."""
     if weights is None:
         return ()
     alpha = alpha_metric(weights=weights)
@@ -192,7 +192,7 @@ def _abstainers(cells: FloatArray, times: IntArray) -> tuple[Exclusion, ...]:
 
 
 def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
-    """Collapse (..., K * K) cells to tp, fn, fp, tn of some options against all others."""
+    """Collapse (..., K * K) cells to tp, fn, fp and tn, for some options against all others."""
     cells, inside = square(totals), mask.astype(np.float64)
     rows = np.stack([cells @ inside, cells @ (1.0 - inside)], axis=-1)  # human by judge's side
     tp, fn = np.moveaxis(inside @ rows, -1, 0)

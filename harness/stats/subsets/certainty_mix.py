@@ -129,7 +129,7 @@ def certainty_mix(
 def _drawn(
     certain: BoolArray, n_certain: int, n_items: int, n_draws: int, rng: np.random.Generator
 ) -> IntArray:
-    """Return the number of times each item is in each subset: (B, n)."""
+    """Return how often each item is in each subset, as (B, n)."""
     times = np.zeros((n_draws, len(certain)), dtype=np.int64)
     for inside, n in ((certain, n_certain), (~certain, n_items - n_certain)):
         places = np.flatnonzero(inside)
@@ -140,7 +140,7 @@ def _drawn(
 def _measures(
     h: FloatArray, judges: Mapping[str, FloatArray], level: Level, scale: ArrayLike | None
 ) -> Iterator[tuple[str, tuple[FloatArray, Metric]]]:
-    """Yield each item's contributions, (n, d), and alpha as a function of their sums."""
+    """Yield each item's (n, d) contributions, and alpha as a function of their sums."""
     name = alpha_name(level)
     for sums in among(h, level, scale):
         for metric in sums.metrics:
@@ -166,7 +166,7 @@ def _measures(
 
 
 def _numbers(tables: Sequence[FloatArray], level: Level, scale: ArrayLike | None) -> FloatArray:
-    """Return the numbers of labels, in order. Medians can be between options."""
+    """Return the possible numbers of labels in ascending order. Medians can be between options."""
     K = tables[0].shape[1]
     if level == "nominal":
         return np.arange(float(K))
@@ -177,7 +177,7 @@ def _numbers(tables: Sequence[FloatArray], level: Level, scale: ArrayLike | None
 def _labels(
     counts: FloatArray, level: Level, scale: ArrayLike | None, numbers: FloatArray
 ) -> FloatArray:
-    """Return each row's mode or median as a row over the numbers, or 0 if there is no label."""
+    """Return each row's mode or median as a one-hot row over the numbers, or zeros."""
     if level == "nominal":
         return np.nan_to_num(modes(counts))
     middles = medians(counts, scale)

@@ -75,7 +75,7 @@ def held_out_strata(
     resampling: Resampling,
     scale: ArrayLike | None = None,
 ) -> dict[str, tuple[HeldOutStratum, ...]]:
-    """Compare a held-out rater with the judge in strata defined by the remaining raters.
+    """Compare a held-out rater with the judge, in strata defined by the remaining raters.
 
     Parameters
     ----------
@@ -122,20 +122,20 @@ def held_out_strata(
 def _left_out(
     h: FloatArray, strata: Sequence[Stratum], scale: ArrayLike | None
 ) -> list[FloatArray]:
-    """Count the ratings (n, K) whose item is in each stratum according to its other ratings."""
+    """Count the (n, K) ratings whose item is in each stratum according to its other ratings."""
     by_option = [members_of(strata, _without(h, k), scale) for k in range(h.shape[1])]
     return [np.where(np.stack(inside, axis=1), h, 0.0) for inside in zip(*by_option, strict=True)]
 
 
 def _without(h: FloatArray, k: int) -> FloatArray:
-    """Remove a rating of option k from each item. An item without one loses all its ratings."""
+    """Remove a rating of option k from each item. Items without one lose all ratings."""
     remaining = h.copy()
     remaining[:, k] -= 1.0
     return np.where(h[:, [k]] > 0, remaining, 0.0)
 
 
 def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, of_item: IntArray) -> ItemSums:
-    """Return the contributions of n items, given each one's (n,) index among the kinds of items."""
+    """Return the contributions of n items, given each item's (n,) kind."""
     answered = reduced(np.add, judge) > 0
     inside = reduced(np.logical_or, left_out)
     n_unanswered = int((inside & ~answered)[of_item].sum())
@@ -151,7 +151,7 @@ def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, of_item: IntAr
 
 
 def _contributions(h: FloatArray, judge: FloatArray, left_out: FloatArray) -> FloatArray:
-    """Return (n, 3): agreement of held-out ratings, agreement of the judge, number of ratings."""
+    """Return (n, 3) columns: agreement of held-out ratings, of the judge, number of ratings."""
     shares = np.nan_to_num(row_shares(judge))
     remaining = reduced(np.add, h)[:, None] - 1.0
     hh = left_out * (h - 1.0)

@@ -1,4 +1,4 @@
-"""A permutation test of whether the mean of items depends on a label."""
+"""A permutation test of whether the items' mean depends on a label."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def permutation_p(
 
 
 def _between(centred: FloatArray, labels: IntArray) -> FloatArray:
-    """Return the sums of squares (p,) between labels for (n,) centred values and (p, n) labels."""
+    """Return (p,) sums of squares between labels, for (n,) centred values and (p, n) labels."""
     n_rows, n_labels = len(labels), int(labels.max()) + 1
     places = (labels + n_labels * np.arange(n_rows)[:, None]).ravel()
     sums = np.bincount(places, np.tile(centred, n_rows), n_rows * n_labels)

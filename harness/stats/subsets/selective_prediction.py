@@ -49,7 +49,7 @@ class RiskCoverage:
         return f"RiskCoverage({len(self.threshold)} thresholds, area {self.area})"
 
     def thinned(self, n_points: int, digits: int) -> RiskCoverage:
-        """Return evenly spaced, rounded points of a longer curve, including its ends, for drawing.
+        """Return evenly spaced, rounded points of a longer curve for drawing. Both ends are kept.
 
         ``area`` and counts remain those of the whole curve.
         """
@@ -115,7 +115,7 @@ NOT_A_PROBABILITY: Final = "not_a_probability"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationCurve:
-    """Confidence of a judge compared with the share of raters who agree with it.
+    """A judge's confidence compared with the share of raters who agree.
 
     Attributes
     ----------
@@ -229,7 +229,7 @@ def calibration_curve(
 
 
 def _bins(confidence: FloatArray, n_bins: int) -> IntArray:
-    """Number bins with about the same number of items from 0. Equal values are never split."""
+    """Number bins of about equal size from 0. Equal values are never split."""
     _, place, n = np.unique(confidence, return_inverse=True, return_counts=True)
     middle = (np.cumsum(n) - n / 2.0) / len(confidence)
     wanted = np.minimum((middle * n_bins).astype(np.int64), n_bins - 1)

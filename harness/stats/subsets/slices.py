@@ -30,7 +30,7 @@ PRIOR_UNITS = 20.0  # prior units of a slice, which vary like the other items
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class SliceMeans:
-    """Means of F slices, and their distances from the mean of all other items.
+    """Means of F slices, and their differences from the mean of all other items.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class SliceMeans:
 
 
 class _Side(NamedTuple):
-    """One side of each comparison: the slices, or the items outside each of them."""
+    """One side of each comparison: the slices, or the items outside each slice."""
 
     mean: FloatArray  # (F,)
     influence: FloatArray  # (F, U) contribution of each unit to the error of the mean
@@ -68,13 +68,13 @@ class _Side(NamedTuple):
 
     @property
     def spread(self) -> FloatArray:
-        """(F,) variances per unit."""
+        """Variances per unit, as an (F,) array."""
         n = self.n_units
         return ratio(n * n * (self.influence**2).sum(axis=1), n - 1.0)
 
     @property
     def kurtosis(self) -> FloatArray:
-        """(F,) kurtoses per unit. A normal distribution's kurtosis if units don't vary."""
+        """Kurtoses per unit, as an (F,) array. If units do not vary, the normal kurtosis."""
         squares = self.influence**2
         total = squares.sum(axis=1)
         kurtosis = ratio(self.n_units * (squares**2).sum(axis=1), total**2)
@@ -91,7 +91,7 @@ def slice_means(
     rng: np.random.Generator,
     weights: FloatArray | None = None,
 ) -> SliceMeans:
-    """Return each slice's mean and its difference from the other items, for all at once.
+    """Return each slice's mean and its difference from the other items, simultaneously valid.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def worst_slice(
     *,
     less_is_worse: bool = True,
 ) -> int | None:
-    """Return the slice that is worst compared with the rest, if that is significant; else None.
+    """Return the slice that is worst compared with the rest, or None if it is not significant.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def thirds(numbers: FloatArray) -> tuple[float, float] | None:
 
 
 def _side(values: FloatArray, inside: BoolArray, weight: FloatArray, units: IntArray) -> _Side:
-    """Return means and influences of the items of each row of (F, n) ``inside``."""
+    """Return means and influences of the items selected by each row of (F, n) ``inside``."""
     weights = np.where(inside, weight, 0.0)
     totals = weights.sum(axis=1)
     mean = ratio(weights @ values, totals)
@@ -226,7 +226,7 @@ def _side(values: FloatArray, inside: BoolArray, weight: FloatArray, units: IntA
 
 
 def _extremes(values: FloatArray, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the smallest and largest of (n,) values. The bounds if they are the same."""
+    """Return the smallest and largest of (n,) values, or the bounds if all values are equal."""
     if len(values) and (least := float(values.min())) < (most := float(values.max())):
         return least, most
     return bounds
@@ -248,7 +248,7 @@ def _moderated(of_slice: _Side, of_rest: _Side) -> FloatArray:
 
 
 def _shared(of_slice: _Side, of_rest: _Side) -> FloatArray:
-    """Return the contribution of groups with items on both sides to the differences' variances."""
+    """Return how much groups with items on both sides add to the differences' variances."""
     return np.asarray(-2.0 * (of_slice.influence * of_rest.influence).sum(axis=1))
 
 

@@ -72,7 +72,7 @@ _SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # name
 
 
 def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> list[ItemSums]:
-    """Return the coefficients among raters of items with at least two ratings, from (n, K) counts.
+    """Return coefficients among raters, from (n, K) counts, for items with at least two ratings.
 
     These are every row of `HUMAN_AGREEMENT`, and alpha at the level if it isn't nominal.
     """
@@ -94,7 +94,7 @@ def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> list[
 
 
 def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...]:
-    """Return the coefficients of two sides from the (L * L) cells of their labels.
+    """Return coefficients for two sides, from the (L * L) cells of their labels.
 
     The axes have (L,) ``numbers``, in order; medians can be between the K declared options.
     """
@@ -146,7 +146,7 @@ def against_random(metrics: Iterable[Metric], chances: FloatArray) -> tuple[Metr
 
 
 def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
-    """Return coefficients among many raters that also exist for two sides, with the names there.
+    """Map coefficients among many raters to the names that they have for two sides.
 
     Percentages are not included, because percentages of three raters and of two modes are different
     quantities.
@@ -191,12 +191,12 @@ class Stratum:
             raise ValueError(f"stratum {self.name!r}: [{self.at_least}, {self.below}) is empty")
 
     def members(self, human: Counts, scale: ArrayLike | None = None) -> BoolArray:
-        """Return (n,) bool: whether each item is in the stratum and has at least two ratings."""
+        """Return an (n,) mask of the stratum's items that have at least two ratings."""
         [inside] = members_of([self], human, scale)
         return inside
 
     def holds(self, certainty: FloatArray) -> BoolArray:
-        """Return whether each of (n,) certainties is in the stratum, or False for nan."""
+        """Return an (n,) mask of the certainties in the stratum. A nan is not in it."""
         inside = certainty >= self.at_least - TOLERANCE
         if self.below is not None:
             inside &= certainty < self.below - TOLERANCE
@@ -206,7 +206,7 @@ class Stratum:
 def members_of(
     strata: Sequence[Stratum], human: Counts, scale: ArrayLike | None = None
 ) -> list[BoolArray]:
-    """Return (n,) bool per stratum: whether each item is in it and has at least two ratings."""
+    """Return an (n,) mask per stratum of its items that have at least two ratings."""
     certainty_by: dict[StratifiedBy, Callable[[], FloatArray]] = {
         "majority_share": lambda: majority_shares(human),
         "median_share": lambda: median_shares(human, scale),
@@ -291,7 +291,7 @@ def stratify(
     scale: ArrayLike | None = None,
     measures: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, tuple[StratumResult, ...]]:
-    """Measure the judges' agreement with the raters in each stratum, on one bootstrap.
+    """Measure the judges' agreement with the raters in each stratum, using one bootstrap.
 
     Parameters
     ----------
@@ -389,7 +389,7 @@ def _named(metrics: tuple[Metric, ...], names: Collection[str] | None) -> tuple[
 def _in_stratum(
     groups: Iterable[Sequence[ItemSums]], engine: Engine, inside: BoolArray
 ) -> tuple[list[list[ItemSums]], Engine]:
-    """Return the contributions of a stratum's items, (n,) bool, and their units.
+    """Return the contributions of the items in a stratum's (n,) mask, and their units.
 
     Other items are left out of their groups; if items are resampled, they contribute nothing.
     """
@@ -456,7 +456,7 @@ def _sums(contributions: FloatArray, metrics: tuple[Metric, ...]) -> list[ItemSu
 def _labels(
     h: FloatArray, j: FloatArray, level: Level, scale: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return options, human and judge labels as rows over L numbers, and those numbers.
+    """Return options, human labels and judge labels as rows over L numbers, and the numbers.
 
     These are modes over the options on the nominal level; else medians, which can be between
     options.

@@ -1,1 +1,1 @@
-"""Verdicts that don't need a person's check, at a bounded error."""
+"""Selection of verdicts that people need not check, with a bounded error."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CombinedConfidence:
-    """A weighted sum of confidences, each by its rank among the items used for fitting.
+    """A weighted sum of confidences, each converted to its rank among the fitted items.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class CombinedConfidence:
 
     @classmethod
     def fit(cls, signals: Mapping[str, FloatArray], correct: FloatArray) -> Self:
-        """Fit the weights by least squares to the correctness of the verdicts.
+        """Fit the weights to the correctness of the verdicts by least squares.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class CombinedConfidence:
         return cls(ordered, dict(zip(signals, weights.tolist(), strict=True)))
 
     def of(self, signals: Mapping[str, FloatArray]) -> FloatArray:
-        """Return (n,) combined confidences, or nan if a verdict has none of the components."""
+        """Return (n,) combined confidences, or nan for verdicts without any confidence."""
         ranks = {name: _ranks(signals[name], values) for name, values in self.ordered.items()}
         total = np.sum([self.weights[name] * rank for name, rank in ranks.items()], axis=0)
         missing = np.all([np.isnan(signals[name]) for name in ranks], axis=0)
@@ -61,6 +61,6 @@ class CombinedConfidence:
 
 
 def _ranks(values: FloatArray, ordered: FloatArray) -> FloatArray:
-    """Return the share of the sorted values that a value reaches, or 0 for nan."""
+    """Return the share of the sorted values that each value reaches, or 0 for nan."""
     places: IntArray = np.searchsorted(ordered, values, side="right")
     return np.where(np.isnan(values), 0.0, places / max(len(ordered), 1))

@@ -1,4 +1,4 @@
-"""The lowest confidence at which verdicts can be accepted, by tests in a fixed sequence.
+"""The lowest confidence at which verdicts can be accepted, from tests in a fixed sequence.
 
 Angelopoulos, Bates, Candès, Jordan and Lei, Learn then Test: Calibrating predictive algorithms to
 achieve risk control (2021): thresholds are tested from a strict one to looser ones, and the first
@@ -57,7 +57,7 @@ class ThresholdTests:
     test: RiskTest
 
     def accepted(self, place: int) -> BoolArray:
-        """Return (n,) bool: whether a threshold accepts each item."""
+        """Return an (n,) mask of the items that a threshold accepts."""
         return np.asarray(self.confidence >= self.thresholds[place])
 
     def first_testable(self, alpha: float) -> int | None:
@@ -71,7 +71,7 @@ class ThresholdTests:
         return None
 
     def two_starts(self, alpha: float) -> dict[int, float]:
-        """Return alpha by start: the first threshold that can be significant, and one for half.
+        """Return alpha by start: the first testable threshold, and one that accepts half.
 
         If the second isn't later than the first, there is only one start.
         """
@@ -85,7 +85,7 @@ class ThresholdTests:
         return {first: alpha / 2.0, half: alpha / 2.0}
 
     def loosest(self, alphas: Mapping[int, float]) -> int | None:
-        """Return the index of the loosest significant threshold, or None if there isn't one.
+        """Return the index of the loosest significant threshold, or None if there is none.
 
         Parameters
         ----------

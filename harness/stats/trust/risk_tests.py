@@ -1,4 +1,4 @@
-"""Tests that the error among accepted verdicts is at most a bound.
+"""Tests that the error among accepted verdicts is at most a given bound.
 
 The null hypothesis is that the mean error of accepted verdicts in the population is above the
 bound. Errors of 0 or 1 on independent items are tested with an exact binomial test (Angelopoulos,
@@ -62,21 +62,24 @@ class RiskTest:
         return cls(errors, units, bound, "binomial")
 
     def p_value(self, accepted: BoolArray) -> float:
-        """Return the p-value for the null that accepted items have a mean error above the bound."""
+        """Test the null that accepted items have a mean error above the bound.
+
+        Return the p-value.
+        """
         errors = self.errors[accepted]
         if self.method == "binomial":
             return binomial_p(int(np.ceil(errors).sum()), len(errors), self.bound)
         return betting_p(errors, self.units[accepted], self.bound)
 
     def least_p_value(self, accepted: BoolArray) -> float:
-        """Return the p-value if no accepted item had an error."""
+        """Return the p-value that would result if no accepted item had an error."""
         if self.method == "binomial":
             return binomial_p(0, int(accepted.sum()), self.bound)
         units = self.units[accepted]
         return betting_p(np.zeros(len(units)), units, self.bound)
 
     def mean(self, accepted: BoolArray) -> float | None:
-        """Return the mean error of accepted items, or None without any."""
+        """Return the mean error of accepted items, or None if there are none."""
         return float(self.errors[accepted].mean()) if accepted.any() else None
 
 

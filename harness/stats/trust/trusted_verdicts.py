@@ -1,4 +1,4 @@
-"""Selection of verdicts that don't need a person's check, by the best confidence."""
+"""Selection of verdicts that people need not check, using the best confidence."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class TrustedVerdicts:
         return signals.get(self.signal, missing)
 
     def accepts(self, confidence: FloatArray) -> BoolArray:
-        """Return (n,) bool: whether verdicts with these confidences are accepted."""
+        """Return an (n,) mask of the verdicts that are accepted with these confidences."""
         lowest = np.inf if self.threshold is None else self.threshold
         return np.asarray(confidence >= lowest, dtype=np.bool_)
 
@@ -89,7 +89,7 @@ def trust_verdicts(
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> TrustedVerdicts:
-    """Return the verdicts for which there is evidence that their mean error is within a bound.
+    """Select verdicts for which there is evidence that their mean error is within a bound.
 
     With one confidence, thresholds are tested on all rated items, from two starts. With several,
     half of the rated items (or groups) determine which of them, or which monotone combination,
@@ -134,14 +134,14 @@ def trust_verdicts(
 
 
 class _Rule(NamedTuple):
-    """The claim to test: a bound on the mean error, and the probability of exceeding it."""
+    """The claim to test: a bound on the mean error, and the probability of a false claim."""
 
     bound: float
     alpha: float
 
 
 def _shuffled_units(groups: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return each item's group, numbered in random order."""
+    """Return each item's group number, with the groups numbered in random order."""
     names, place = np.unique(groups, return_inverse=True)
     return np.asarray(rng.permutation(len(names))[place])
 
@@ -194,7 +194,7 @@ def _acceptance(tests: ThresholdTests, alpha: float) -> tuple[float, float]:
 
 
 def _likeliest(tests: ThresholdTests, least: int) -> int:
-    """Return the threshold, from the first allowed one, with the strongest evidence."""
+    """Return the index of the threshold with the strongest evidence, from ``least`` on."""
     p_values = [
         tests.test.p_value(tests.accepted(place)) for place in range(least, len(tests.thresholds))
     ]

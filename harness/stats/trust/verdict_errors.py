@@ -1,4 +1,4 @@
-"""Errors of single verdicts against several raters, and raters' errors by the same rule."""
+"""Errors of individual verdicts against several raters, and raters' errors by the same rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_ANSWER = -1
 
 
 def single_answers(choices: FloatArray) -> IntArray:
-    """Return (n,) int: the index of each item's most common option, or -1.
+    """Return the index of each item's most common option as (n,), or -1.
 
     Items without an answer, or with a tie for the most common option, have -1.
 
@@ -32,7 +32,7 @@ def single_answers(choices: FloatArray) -> IntArray:
 
 
 def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> FloatArray:
-    """Return (n,) errors in [0, 1] of a verdict on each item, or nan without a rating or an answer.
+    """Return each verdict's error in [0, 1] as (n,), or nan without a rating or an answer.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> Fl
 
 
 def raters_errors(human: RatingTable, kind: ErrorKind) -> FloatArray:
-    """Return (n,) mean errors of one rater against the rest, or nan with fewer than two raters.
+    """Return one rater's mean error against the rest as (n,), or nan with fewer than two.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def raters_errors(human: RatingTable, kind: ErrorKind) -> FloatArray:
 
 
 def _outside_sets(human: RatingTable, chosen: FloatArray) -> FloatArray:
-    """Return (n,): how often a rater's choice is outside a different rater's set."""
+    """Return how often a rater's choice is outside a different rater's set, as (n,)."""
     sets = np.asarray(human.response_set, dtype=np.float64)
     members = np.asarray(human.space.membership, dtype=np.float64)
     n_pairs = chosen.sum(axis=1) * sets.sum(axis=1)
