@@ -1,4 +1,4 @@
-"""The table of abstention and unreadable rates, and their tests in words."""
+"""Table of abstention and unreadable rates, with a sentence on each test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADS = ("judge", "by", "value", "items", "abstained", "unreadable")
 
 
 def rate_rows(rates: AbstentionRates) -> list[tuple[str, ...]]:
-    """Return a row per judge, factor and value, in the order of `HEADS`."""
+    """Return a row per judge, factor and value. Columns are as in `HEADS`."""
     return [
         (
             of_judge.judge,
@@ -31,7 +31,7 @@ def rate_rows(rates: AbstentionRates) -> list[tuple[str, ...]]:
 
 
 def dependence(rates: AbstentionRates) -> list[str]:
-    """Describe whether each judge's rates depend on the factors."""
+    """Describe whether each judge's rates differ between the values of a factor."""
     return [_sentence(of_judge) for of_judge in rates.judges]
 
 

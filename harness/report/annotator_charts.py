@@ -1,4 +1,4 @@
-"""Charts and labels of the alternative annotator test (Calderon et al. 2025)."""
+"""Charts and labels for the alternative annotator test (Calderon et al. 2025)."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ MAX_RATERS = 30
 
 
 def variant_label(variant: Variant) -> str:
-    """Return a label for the change in a variant of the test."""
+    """Return a label for the changed setting in a variant of the test."""
     setting, value = variant.setting, variant.value
     return VARIANTS.get((setting, value)) or VARIANTS[setting, ""]
 
 
 def judges_by_advantage(v: Validation) -> list[JudgeTests]:
-    """Return the tested judges, greatest advantage first, NA last."""
+    """Return the tested judges, sorted by decreasing advantage. Undefined advantages come last."""
     tests = v.replacement.judges if v.replacement else ()
     values = {result.judge: result.test.advantage.value for result in tests}
     return sorted(tests, key=lambda r: (values[r.judge] is None, -(values[r.judge] or 0)))
 
 
 def annotator_charts(v: Validation) -> list[Chart]:
-    """Draw winning rates, advantages, and the winning rate over the margin eps."""
+    """Draw winning rates, advantage probabilities, and winning rates for different margins eps."""
     test = v.replacement
     if test is None or not test.judges:
         return []
@@ -76,7 +76,7 @@ def _n_raters(test: Replacement) -> str:
 
 
 def winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
-    """Draw each judge's winning rate over the margin (Calderon et al. 2025, figure 3)."""
+    """Draw each judge's winning rate for different margins (Calderon et al. 2025, figure 3)."""
     curves = {
         result.judge: ([p.eps for p in result.sweep], [p.winning_rate for p in result.sweep])
         for result in judges_by_advantage(v)
@@ -100,13 +100,13 @@ def winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
 
 
 def rater_charts(v: Validation) -> list[Chart]:
-    """Draw how often each judge is at least as good as each rater, and vice versa."""
+    """Draw how often each judge is at least as good as each rater, and the reverse."""
     results = judges_by_advantage(v)
     return [rater_chart(result) for result in results if result.test.per_rater]
 
 
 def rater_chart(result: JudgeTests) -> Chart:
-    """Draw one judge against each rater."""
+    """Draw one judge's comparison with each rater."""
     rows: list[IntervalRow] = []
     for rater in result.test.per_rater[:MAX_RATERS]:
         name = f"{result.judge}, against {rater.rater}"

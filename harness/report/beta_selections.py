@@ -1,4 +1,4 @@
-"""The table of metric and beta: the judge each metric selects if the raters' beta differed."""
+"""Table of the judge that each metric selects at each of the raters' betas."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SELECTED_BY_GOAL = "the goal itself"
 def selection_table(
     selections: Mapping[str, SelectionOverBeta], goal: str, name_of: Callable[[str], str]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows with the judge each metric selects by beta, the goal itself last.
+    """Return heads and rows: the judge that each metric selects, by beta.
 
-    A metric that selects no judge at any beta has no row.
+    The goal itself is in the last row. A metric that selects no judge at any beta has no row.
     """
     selecting = [name for name in selections if name not in GOALS and any(selections[name].judges)]
     metrics = [*selecting, goal]
@@ -47,5 +47,5 @@ def selection_table(
 
 
 def _lost(loss: float | None) -> str:
-    """Return in brackets the loss compared with the best judge, or "" for the best one."""
+    """Return the loss compared with the best judge in brackets, or "" if the loss is 0."""
     return "" if loss == 0 else f" ({number(loss)})"

@@ -1,4 +1,4 @@
-"""Charts of judges by human certainty (Elangovan et al. 2025, tables 1 to 3)."""
+"""Charts of judges by rater certainty (Elangovan et al. 2025, tables 1 to 3)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def coefficient_rows(v: Validation) -> list[tuple[str, list[tuple[str, list[Esti
 
 
 def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
-    """Draw alpha in each stratum for the raters, each judge, and a random rater."""
+    """Draw alpha in each stratum for the raters, for each judge, and for a random rater."""
     strata, alpha = (v.certainty.strata, v.certainty.alpha) if v.certainty else ((), "")
     rows = {
         i: [
@@ -98,7 +98,7 @@ def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
 
 
 def held_out_charts(v: Validation) -> list[Chart]:
-    """Draw how much more a held-out rater agrees with the others than each judge, by stratum."""
+    """Draw by stratum how much more a held-out rater agrees with other raters than each judge."""
     results = _ranked_results(v)
     strata = v.certainty.strata if v.certainty and results else ()
     n_ratings = [max(r.held_out[i].n_ratings for r in results) for i in range(len(strata))]
@@ -113,7 +113,7 @@ def held_out_charts(v: Validation) -> list[Chart]:
 def _over_strata(
     rows: Mapping[int, list[IntervalRow]], titles: Sequence[Titles]
 ) -> Iterator[tuple[int, Chart]]:
-    """Yield a chart for each stratum with values, all on one axis."""
+    """Yield a chart for each stratum with values. All charts have the same axis."""
     ends = [end for of_stratum in rows.values() for end in interval_ends(of_stratum)]
     for i, of_stratum in rows.items():
         if is_drawn(of_stratum):
@@ -155,7 +155,7 @@ def _held_out_titles(stratum: Stratum, n_ratings: int) -> Titles:
 
 
 def stratum_words(stratum: Stratum) -> str:
-    """Return a description of the items in a stratum."""
+    """Describe the items in a stratum."""
     least, below = stratum.at_least, stratum.below
     if stratum.by == "n_labels":
         return counted([round(least)], "different answer")
@@ -165,7 +165,7 @@ def stratum_words(stratum: Stratum) -> str:
 
 
 def perception_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
-    """Draw for each judge the raters' and its own answers, in each bin of the raters' answers."""
+    """Draw the raters' and each judge's answers in each bin of the raters' answers."""
     bins = {human.label: human for human in v.certainty.bins} if v.certainty else {}
     return [
         (
@@ -208,7 +208,7 @@ def _bin(v: Validation, judge: str, human: PerceptionBin, judge_bin: JudgeBin) -
 
 
 def bin_name(label: str, options: Mapping[str, str]) -> str:
-    """Name a bin, using the options in scale order with their labels.
+    """Return a bin's name, using the labels of the options.
 
     The median on a scale of words is an option's position.
     """
@@ -220,7 +220,7 @@ def bin_name(label: str, options: Mapping[str, str]) -> str:
 
 
 def binned_charts(v: Validation) -> list[Chart]:
-    """Draw each judge's binned Jensen-Shannon divergence for perception, best first."""
+    """Draw each judge's binned Jensen-Shannon divergence from the raters, smallest first."""
     results = {result.judge: result.binned for result in _ranked_results(v)}
     measures = {judge: binned.get("js_divergence_bits") for judge, binned in results.items()}
     estimates = {judge: value for judge, value in measures.items() if value is not None}
@@ -240,7 +240,7 @@ def binned_charts(v: Validation) -> list[Chart]:
 
 
 def risk_charts(v: Validation) -> list[Chart]:
-    """Draw risk by coverage and agreement by confidence for each kind of confidence."""
+    """Draw a judge's risk by coverage and agreement by confidence, for each confidence signal."""
     results, charts = _ranked_results(v), []
     for score in dict.fromkeys(score for r in results for score in r.risk_coverage):
         risks = {r.judge: r.risk_coverage[score] for r in results if score in r.risk_coverage}

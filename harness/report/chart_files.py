@@ -1,4 +1,4 @@
-"""SVG and PNG files with a report's charts."""
+"""Write a report's charts as SVG and PNG files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FONT_TEST = (
 
 
 def all_charts(v: Validation) -> list[Chart]:
-    """Return every chart of the page, in page order."""
+    """Return all charts on the page, in the page's order."""
     charts = [judge_charts.evidence_chart(v)] if v.evidence else []
     return [
         *charts,
@@ -62,7 +62,7 @@ def all_charts(v: Validation) -> list[Chart]:
 
 
 def write_charts(charts: list[Chart], folder: Path) -> str:
-    """Write each chart as SVG and PNG. Return the reason if there are no PNG files, or ""."""
+    """Write each chart as SVG and PNG. Return why PNG files are missing, or ""."""
     draw_png, no_png_reason = _png_renderer()
     with writing_to(folder, RunError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def write_charts(charts: list[Chart], folder: Path) -> str:
 
 
 def _png_renderer() -> tuple[Callable[[str], bytes] | None, str]:
-    """Return a function that draws an SVG as PNG, or the reason why there is none."""
+    """Return a function that converts SVG to PNG, or the reason why none is available."""
     try:
         from resvg_py import svg_to_bytes  # noqa: PLC0415 -- an extra, and only for pictures
     except ImportError:

@@ -1,4 +1,4 @@
-"""Charts as SVG: intervals, lines and heat maps, each with a text alternative and its data."""
+"""Draw intervals, lines and heat maps as SVG, each with a text alternative and its data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ DARK_SHADE = 6  # darkest shades, with light text, begin here
 
 @dataclass(frozen=True, slots=True)
 class Titles:
-    """A chart's name (id and file name), title, text alternative and axis titles."""
+    """A chart's name (used as id and file name), title, text alternative and axis titles."""
 
     name: str
     title: str
@@ -61,7 +61,7 @@ class Titles:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A drawing, its text alternative and its data.
+    """Chart with its drawing, text alternative and data.
 
     Attributes
     ----------
@@ -91,18 +91,18 @@ class Chart:
 
     @property
     def has_links(self) -> bool:
-        """Whether marks have links, so that the drawing can't be a single image."""
+        """Whether marks have links. If so, the drawing cannot be a single image."""
         return any(mark.link for mark in self.marks)
 
     @property
     def is_wide(self) -> bool:
-        """Whether the chart scrolls on a narrow screen instead of shrinking."""
+        """Whether the chart scrolls on a narrow screen instead of shrinking to fit."""
         return self.width > WIDE
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A range of the axis behind the rows of an interval chart."""
+    """Shaded range of the axis behind the rows of an interval chart."""
 
     name: str
     low: float
@@ -114,7 +114,7 @@ RowKind: TypeAlias = Literal["best", "tied", "judge", "unranked", "baseline", "r
 
 @dataclass(frozen=True, slots=True)
 class IntervalRow:
-    """One estimate of an interval chart.
+    """One estimate in an interval chart.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class IntervalRow:
 
     @property
     def description(self) -> str:
-        """The row in words."""
+        """Description of the row in words."""
         ends = f" [{number(self.low)}, {number(self.high)}]" if self.low is not None else ""
         reason = f" ({self.reason})" if self.reason else ""
         return f"{self.name}: {number(self.value)}{ends}{reason}"
@@ -156,7 +156,7 @@ def interval_chart(
     band: Band | None = None,
     shows_values: bool = False,
 ) -> Chart:
-    """Draw a dot with its interval for each row. A rule divides judges from baselines.
+    """Draw a dot with an interval for each row. A line separates judges from baselines.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def interval_chart(
 def _row_tops(
     lines: Sequence[tuple[str, list[IntervalRow]]], names: dict[str, list[str]], top: float
 ) -> tuple[list[float], float, list[float]]:
-    """Return the start of each row, the end of the last, and the rules between kinds of rows."""
+    """Return the top of each row, the bottom of the last, and the lines between kinds of rows."""
     tops, rules = [], []
     for i, (text, group) in enumerate(lines):
         if i and group[0].kind == "baseline" != lines[i - 1][1][0].kind:
@@ -226,7 +226,7 @@ def _row_tops(
 
 
 def _value_labels(group: Sequence[IntervalRow], scale: PixelScale, y: float) -> list[Mark]:
-    """Return the value label of a row alone on its line, right of its interval and dot."""
+    """Return the value label to the right of a row, if the row does not share its line."""
     [first, *others] = group
     if others or first.value is None:
         return []
@@ -248,12 +248,12 @@ def _draw_band(band: Band, scale: PixelScale, bottom: float) -> list[Mark]:
 
 
 def interval_ends(rows: Sequence[IntervalRow]) -> list[float | None]:
-    """Return values and interval ends, for an axis that several charts share."""
+    """Return all values and interval ends, to compute an axis that several charts share."""
     return [end for row in rows for end in (row.value, row.low, row.high)]
 
 
 def draw_interval(row: IntervalRow, scale: PixelScale, y: float) -> list[Mark]:
-    """Draw one row's interval and dot, or NA."""
+    """Draw a row's interval and dot, or NA."""
     if row.value is None:
         return [label(scale.start, y + 4, "NA", "na")]
     marks = []
@@ -267,7 +267,7 @@ def draw_interval(row: IntervalRow, scale: PixelScale, y: float) -> list[Mark]:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a line chart. ``style`` names its colour and dash.
+    """One line in a line chart. ``style`` names the line's colour and dash.
 
     ``spans`` are (low, high) of the bars at its points; None for no bar.
     """
@@ -280,7 +280,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A single value in a line chart."""
+    """Single value in a line chart."""
 
     name: str
     x: float
@@ -290,7 +290,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A coloured box between two x. Without ``y``, it lies in the strip above the lines."""
+    """Coloured box over a range of x. Without ``y``, the box is in the strip above the lines."""
 
     x: tuple[float, float]
     style: str
@@ -300,7 +300,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A range of x without values, and the reason."""
+    """Range of x without values, and the reason."""
 
     x: tuple[float, float]
     reason: str
@@ -308,7 +308,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlay:
-    """Parts of a line chart other than its lines.
+    """Elements of a line chart besides its lines.
 
     Attributes
     ----------
@@ -342,7 +342,7 @@ def line_chart(
     ticks: Sequence[tuple[float, str]] = (),
     is_dated: bool = False,
 ) -> Chart:
-    """Draw lines and regions, their key, and a hidden cursor for a script.
+    """Draw lines and regions with a key, and a hidden cursor for a script.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def line_chart(
 
 @dataclass(frozen=True, slots=True)
 class HeatCells:
-    """Cells of a heat map, row by row: numbers, link targets, and intervals as texts."""
+    """Cells of a heat map by row: numbers, link targets, and intervals as text."""
 
     values: Sequence[Sequence[float | None]]
     links: Sequence[Sequence[str]] = ()
@@ -437,7 +437,7 @@ def heat_map(
     cell_width: float = 54.0,
     row_counts: Sequence[CellValue] = (),
 ) -> Chart:
-    """Draw a table of numbers, darker the closer they are to ``top``. None is shown as NA.
+    """Draw a table of numbers. Colours get darker towards ``top``, and None is shown as NA.
 
     ``row_counts`` gives the sample size of each row.
     """
@@ -480,7 +480,7 @@ def heat_map(
 
 
 def _row_name(name: str, width: float, y: float) -> list[Mark]:
-    """Return a heat map row's name, on two lines if necessary.
+    """Return the name of a heat map's row, on two lines if needed.
 
     If the name is too long for two lines, the tooltip shows all of it.
     """
@@ -524,7 +524,7 @@ def _heat_cell(
 def _draw_series(
     series: Series, across: PixelScale, up: PixelScale, *, is_broken: bool
 ) -> list[Mark]:
-    """Draw a line, or several if it is broken. A point without neighbours is a dot."""
+    """Draw a line, in several parts if it is broken. A point without neighbours becomes a dot."""
     if is_broken:
         grouped = groupby(series.points, lambda point: point[1] is None)
         parts = [list(points) for is_gap, points in grouped if not is_gap]
@@ -542,7 +542,7 @@ def _draw_series(
 
 
 def _draw_bars(series: Series, across: PixelScale, up: PixelScale) -> list[Mark]:
-    """Draw a line's bars within the limits of the axis."""
+    """Draw the interval bars of a line, cut off at the limits of the axis."""
     marks = []
     for (x, _), span in zip(series.points, series.spans, strict=False):
         if span is not None:
@@ -552,7 +552,7 @@ def _draw_bars(series: Series, across: PixelScale, up: PixelScale) -> list[Mark]
 
 
 def _draw_gap(gap: Gap, across: PixelScale, top: float, bottom: float) -> list[Mark]:
-    """Draw a gap, with the reason as vertical text."""
+    """Draw a gap with its reason as vertical text."""
     left, right = map(across, gap.x)
     middle, n = (left + right) / 2 + 4, int((bottom - top - 12) / SMALL_CHARACTER)
     text = label(middle, bottom - 6, cut(gap.reason, n), "small")
@@ -598,7 +598,7 @@ def _draw_region(region: Region, across: PixelScale, up: PixelScale, strip: floa
 
 
 def _label_levels(labels: Sequence[tuple[float, str]]) -> list[int]:
-    """Return the line of each rule's label (0 is the lowest), so that none overlap."""
+    """Return a level for each rule's label, from 0 at the bottom, so that labels do not overlap."""
     ends: list[float] = []
     levels = []
     for x, text in labels:
@@ -618,5 +618,5 @@ def _key(series: Series, y: float) -> list[Mark]:
 
 
 def items_link(**filters: str) -> str:
-    """Return the fragment that opens the item table with these filters. See `item_filters`."""
+    """Return the URL fragment that opens the item table with these filters. See `item_filters`."""
     return "#" + urlencode({"open": "errors", **filters}, quote_via=quote)

@@ -1,4 +1,4 @@
-"""A checked judge's card, as text for a terminal and as a page."""
+"""Format the card of a checked judge as text for a terminal and as a page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OUTCOMES = {
 
 
 def card_text(check: JudgeCheck) -> str:
-    """Return the card as text."""
+    """Return the card as text for a terminal."""
     parts = [paragraph(headline(check))]
     if check.rows:
         parts.append(draw_table(HEADS, table_rows(check)))
@@ -43,7 +43,7 @@ def card_text(check: JudgeCheck) -> str:
 
 
 def headline(check: JudgeCheck) -> str:
-    """Return a sentence with the share of the judge's answers that flip for no reason."""
+    """Return a sentence that states how often the judge's answer flips for no reason."""
     flipped = check.flipped
     where = f"{counted([check.n_items])} of {check.task}"
     if flipped.value is None:
@@ -54,7 +54,7 @@ def headline(check: JudgeCheck) -> str:
 
 
 def table_rows(check: JudgeCheck) -> list[tuple[str, ...]]:
-    """Return a row for each change."""
+    """Return a table row for each change of the prompt or item."""
     return [
         (
             NAMES[row.change],
@@ -67,7 +67,7 @@ def table_rows(check: JudgeCheck) -> list[tuple[str, ...]]:
 
 
 def facts(check: JudgeCheck) -> Iterator[str]:
-    """Yield sentences on instructions, readable replies, parameters and cost."""
+    """Yield sentences on instructions, on readable replies, on parameters and on cost."""
     for row in check.rows:
         if row.to_target is not None and row.to_target.value is not None:
             n = f"{row.to_target.counts['n']:.0f}"
@@ -104,7 +104,7 @@ def _cost(check: JudgeCheck) -> str:
 
 
 def card_page(check: JudgeCheck) -> str:
-    """Return the card as a page."""
+    """Return the card as an HTML page."""
     return render(
         "check.html.jinja",
         {

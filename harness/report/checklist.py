@@ -1,4 +1,4 @@
-"""Reporting checklist: the eleven practices of Rao et al. 2026, section 8, for a run."""
+"""Reporting checklist for a run, with the eleven practices of Rao et al. 2026, section 8."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_NA = 6  # undefined coefficients that are named
 
 @dataclass(frozen=True, slots=True)
 class Practice:
-    """One practice of the checklist.
+    """One practice in the checklist, with what the run does about it.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Practice:
 
 
 def checklist(v: Validation) -> tuple[Practice, ...]:
-    """Return each of the eleven practices with a run's values, or the missing parts."""
+    """Return each of the eleven practices with the run's values, or with what is missing."""
     practices = []
     for instruction, answer in PRACTICES:
         if not v.task.options and answer in OF_OPTIONS:
@@ -97,7 +97,7 @@ def _confusion(v: Validation) -> PracticeAnswer:
 
 
 def _cells(confusion: Confusion) -> str:
-    """Write every nonzero cell, or the most frequent confusions if there are many."""
+    """Describe every nonzero cell. If there are many, describe the most frequent confusions."""
     cells = list(confusion.pairs())
     if len(cells) <= MAX_CELLS:
         return ", ".join(f"{human} as {judge} {about(n)}" for human, judge, n in cells)

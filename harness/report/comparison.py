@@ -1,4 +1,4 @@
-"""Two runs of the same judges: paired differences, decisions, and differences in setup."""
+"""Compare two runs of the same judges: paired differences, decisions and differences in setup."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def comparison(
     paired: RunComparison,
     changed: Sequence[ChangedAnswer] = (),
 ) -> str:
-    """Render two runs as one page, earlier run first. ``changed`` has the differing answers.
+    """Render two runs as one page, with the earlier run first. ``changed`` has the changed answers.
 
     It begins with both recommendations and the items that changed.
     """
@@ -103,7 +103,7 @@ def comparison_text(
     *,
     details: bool = False,
 ) -> str:
-    """Return the paired differences for a terminal, as a table and a sentence for each judge.
+    """Format the paired differences for a terminal: a table, and a sentence for each judge.
 
     ``details`` adds the other metrics, and a table of each judge's value in either run.
     """
@@ -127,7 +127,7 @@ def comparison_text(
 
 
 def scope(names: tuple[str, str], paired: RunComparison) -> str:
-    """Describe the compared items and the ratings used."""
+    """Describe which items are compared, and with which tests and intervals."""
     if not paired.n_shared:
         return "No item is in both runs, so nothing can be compared."
     items = (
@@ -148,7 +148,7 @@ def scope(names: tuple[str, str], paired: RunComparison) -> str:
 
 
 def _bases(judges: Mapping[str, Sequence[str]]) -> str:
-    """Describe the basis of the judges' values, only once if all share it."""
+    """Describe the items and replies behind the judges' values, grouping judges that share them."""
     if len(judges) == 1:
         return f"on {next(iter(judges))}"
     return "; ".join(f"{', '.join(names)} on {same}" for same, names in judges.items())
@@ -157,7 +157,7 @@ def _bases(judges: Mapping[str, Sequence[str]]) -> str:
 def value_tables(
     names: tuple[str, str], validations: tuple[Validation, Validation]
 ) -> dict[str, list[tuple[str, ...]]]:
-    """Return each judge's value in its own run by the ranking metric, with heads `VALUE_HEADS`."""
+    """Return each judge's ranking metric in each run. Columns are as in `VALUE_HEADS`."""
     return {
         f"{capitalized(v.evidence.display_name)}, {side} run ({name}), {compared_on(v)}": [
             (
@@ -174,7 +174,7 @@ def value_tables(
 
 
 def paired_rows(paired: RunComparison) -> list[PairedRow]:
-    """Return each row with its values, change, counts and p-value as texts."""
+    """Format each row's values, change, counts and p-value as text."""
     return [_paired_row(row) for row in paired.metrics]
 
 
@@ -192,7 +192,7 @@ def _replies(n_replies: float) -> str:
 
 
 def changes(paired: RunComparison) -> list[str]:
-    """Describe whether each judge changed, by the first of its metrics with a test."""
+    """Describe whether each judge changed, using the first of its metrics that has a test."""
     tested: dict[str, PairedMetric] = {}
     for row in paired.metrics:
         if row.p_adjusted is not None:
@@ -238,7 +238,7 @@ def _chart(paired: RunComparison, metric: str) -> Chart:
 
 
 def setup_differences(a: Validation, b: Validation) -> list[tuple[str, str, str]]:
-    """Return name and both values of the settings, data and models that differ."""
+    """Return settings, data and models that differ: name, first value and second value."""
     second = _setup(b)
     rows = [(name, value, second[name]) for name, value in _setup(a).items()]
     shared = {judge.name for judge in b.judges}

@@ -1,4 +1,4 @@
-"""Heat maps of confusion and translation matrices, and charts of leniency."""
+"""Draw confusion and translation matrices as heat maps, and leniency as interval charts."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ FEW_COLUMNS = 8  # columns, up to which names get wider cells
 
 
 def ranked_errors(v: Validation) -> list[JudgeErrors]:
-    """Return each judge's error analysis, in ranking order."""
+    """Return the judges' error analyses in ranking order."""
     errors = {result.judge: result for result in v.errors.judges} if v.errors else {}
     return [errors[judge.name] for judge in v.ranked_judges if judge.name in errors]
 
 
 def confusion_charts(v: Validation) -> list[Chart]:
-    """Draw each judge's confusion matrix, in items."""
+    """Draw each judge's confusion matrix. Cells are numbers of items."""
     errors = [e for e in ranked_errors(v) if e.confusion.n_items]
     top = max((cell for e in errors for row in e.confusion.cells for cell in row), default=1.0)
     return [_confusion(v, e.judge, e.confusion, top) for e in errors]
@@ -82,14 +82,14 @@ def _confusion(v: Validation, judge: str, confusion: Confusion, top: float) -> C
 
 
 def _cell_link(judge: str, confusion: Confusion, i: int, j: int) -> str:
-    """Return a link to a cell's items, or "" if there are none."""
+    """Return a link to a cell's items, or "" if the cell is empty."""
     if not confusion.cells[i][j]:
         return ""
     return items_link(judge=judge, raters=confusion.human[i], answer=confusion.judge[j])
 
 
 def _cell_width(names: Sequence[str], least: float) -> float:
-    """Return the width of cells below names, which are wrapped if there are many columns."""
+    """Return the width of cells below names. With many columns, the names are wrapped."""
     if len(names) > FEW_COLUMNS:
         return least
     parts = [part for name in names for part in wrap_name(name, 110.0)]
@@ -97,7 +97,7 @@ def _cell_width(names: Sequence[str], least: float) -> float:
 
 
 def leniency_charts(v: Validation) -> list[Chart]:
-    """Draw precision, recall and prevalence drift for every judge that has them."""
+    """Draw precision, recall and prevalence drift of each judge for which they are defined."""
     charts = []
     for name, title, reference in LENIENCY:
         estimates = {e.judge: e.leniency[name] for e in ranked_errors(v) if name in e.leniency}
@@ -123,12 +123,12 @@ MODE_LABELS = {  # over all options; metrics with the same symbol compare positi
 
 
 def mode_label(name: str) -> str:
-    """Return the name of a coefficient in the table of modes of abstention."""
+    """Return a coefficient's name for the table of abstention modes."""
     return MODE_LABELS.get(name) or MEASURES.get(name, name)
 
 
 def abstention_mode_rows(v: Validation) -> list[tuple[str, str, list[object]]]:
-    """Return judge, measure, and its estimate in each mode of abstention, None if undefined."""
+    """Return a row per judge and measure, with an estimate (or None) for each abstention mode."""
     rows: list[tuple[str, str, list[object]]] = []
     for errors in ranked_errors(v):
         modes = (errors.modes.exclude, errors.modes.recode, errors.modes.third_class)
@@ -138,7 +138,7 @@ def abstention_mode_rows(v: Validation) -> list[tuple[str, str, list[object]]]:
 
 
 def translation_charts(v: Validation) -> list[Chart]:
-    """Draw F for the raters and each judge: the chance of each choice, given the response set.
+    """Draw F for the raters and each judge: the probability of each choice, given a response set.
 
     F comes from pairs, or else from independent calls by maximum likelihood.
     """
@@ -158,7 +158,7 @@ def _of_pairs(v: Validation, name: str, side: HumanResult | JudgeResult) -> Char
 
 
 def _by_likelihood(v: Validation, name: str) -> Chart | None:
-    """Draw the F that fits independent calls of both kinds, or None if there isn't one."""
+    """Draw the maximum likelihood F from independent calls, or return None if there is none."""
     if v.sensitivity is None:
         return None
     is_judge = name in v.sensitivity.judge_translations
@@ -179,7 +179,7 @@ def _translation(
     texts: tuple[str, str, str],
     n_endorsed: Sequence[int] = (),
 ) -> Chart:
-    """Draw one F. ``texts`` are its owner, the title, and the method of estimation."""
+    """Draw one F. ``texts`` are its owner, its title, and how it was estimated."""
     name, title, origin = texts
     columns = list(zip(*cells, strict=True))
     defined = [i for i, column in enumerate(columns) if any(x is not None for x, _, _ in column)]

@@ -1,4 +1,4 @@
-"""Dates on a chart's axis, counted in days since 1970 (UTC)."""
+"""Axis of dates for charts, as days since 1970-01-01 (UTC)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def days(at: str) -> float:
-    """Return a UTC time in ISO format as days since 1970."""
+    """Convert a UTC time in ISO format to days since 1970-01-01."""
     time = datetime.fromisoformat(at)
     return (time.replace(tzinfo=time.tzinfo or UTC) - START) / timedelta(days=1)
 
 
 def date_text(x: float) -> str:
-    """Return days since 1970 as a date with its time."""
+    """Convert days since 1970-01-01 to a date and time."""
     return f"{START + timedelta(days=x):%Y-%m-%d %H:%M}"
 
 
 def date_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return about five times in a range, each with a time, day or month as its label.
+    """Return about five ticks in a range, each labelled with a time, day or month.
 
     Examples
     --------
@@ -59,7 +59,10 @@ def _tick_text(x: float, step: float) -> str:
 
 
 def steps_around(xs: Sequence[float]) -> list[tuple[float, float]]:
-    """Return a range around each point, halfway to its neighbours and at most a usual step wide."""
+    """Return a range around each point.
+
+    A range ends halfway to the next point, and its width is at most the usual distance.
+    """
     usual = _usual_step(xs) or 1.0
     steps = [usual, *(min(after - before, usual) for before, after in pairwise(xs)), usual]
     halves = pairwise(step / 2 for step in steps)
@@ -71,7 +74,7 @@ def _usual_step(xs: Sequence[float]) -> float:
 
 
 def long_waits(xs: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Yield ranges between dates, in days, that are over a day and much longer than usual."""
+    """Yield the gaps between dates, in days, that exceed a day and the usual distance by far."""
     usual = _usual_step(xs)
     for before, after in pairwise(xs):
         if after - before > max(LONG_WAIT * usual, 1.0):

@@ -1,4 +1,4 @@
-"""Tables of a report, written for use in other programs."""
+"""Write a report's tables in formats for other programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INTERVAL_COLUMNS = ("low", "high", "level", "method", "unit", "estimand")
 
 
 def ranking_csv(v: Validation) -> str:
-    """Return the ranking's judges as CSV. Empty cells are NA, with the reason in ``reason``.
+    """Return the ranking of judges as CSV. An empty cell is NA, with the reason in ``reason``.
 
     ``humans`` is the origin of the raters' response sets: rated, reconstructed, modelled or
     assumed.
@@ -46,13 +46,13 @@ def ranking_csv(v: Validation) -> str:
 
 
 def _escape_formula(value: Raw) -> Raw:
-    """Escape a text so that a spreadsheet doesn't run it as a formula."""
+    """Escape a text so that spreadsheets do not run it as a formula."""
     is_formula = isinstance(value, str) and value.startswith(FORMULA_STARTS)
     return f"'{value}" if is_formula else value
 
 
 def metric_table(v: Validation) -> list[dict[str, object]]:
-    """Return a row for each judge and metric, and for each agreement among the raters."""
+    """Return a row for each judge and metric, and for each agreement coefficient of the raters."""
     return [row | {"humans": v.humans.sets.origin} for row in _metric_rows(v)]
 
 
@@ -101,7 +101,7 @@ PAGES: dict[str, Callable[[Validation, Details], str]] = {  # tables by their fi
 
 
 def arrow_table(v: Validation) -> pa.Table:
-    """Return a row for each judge and metric. NA is null, with the reason in ``reason``."""
+    """Return `metric_table` as an Arrow table. NA is null, with the reason in ``reason``."""
     import pyarrow as pa  # noqa: PLC0415 -- takes 50 ms
 
     texts = (
@@ -124,7 +124,7 @@ def arrow_table(v: Validation) -> pa.Table:
 
 
 def parquet_of(v: Validation) -> bytes:
-    """Return `arrow_table` as a Parquet file."""
+    """Write `arrow_table` as a Parquet file and return the file's bytes."""
     from pyarrow import parquet  # noqa: PLC0415 -- only for this file
 
     file = BytesIO()

@@ -1,4 +1,4 @@
-"""Texts that keep to a number of lines: what they leave out is counted."""
+"""Fit texts into a number of lines, and count what is omitted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEFT_OUT: tuple[PartKind, ...] = (  # least important first
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextPart:
-    """Some lines of a text.
+    """Part of a text.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShortTable:
-    """A table whose last rows of a kind can be left out.
+    """Table from which rows at the end can be omitted.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class ShortTable:
     title: str = ""
 
     def part(self, n_cut: int = 0) -> TextPart:
-        """Return title and table below a blank line, without the last ``n_cut`` optional rows."""
+        """Return title and table after a blank line, without the last ``n_cut`` optional rows."""
         cut = {*self.optional[len(self.optional) - n_cut :]}
         rows = [row for i, row in enumerate(self.rows) if i not in cut]
         drawn = draw_table(self.heads, rows, width=self.width)
@@ -76,12 +76,12 @@ class ShortTable:
 
 
 def joined(parts: Sequence[TextPart]) -> str:
-    """Return the parts as one text."""
+    """Join the parts to one text."""
     return "\n".join(part.text for part in parts)
 
 
 def fitted(parts: Sequence[TextPart], most_lines: int) -> str:
-    """Return the text with a line that counts what it leaves out to keep to ``most_lines``.
+    """Return the text within ``most_lines``, with a line that counts what is omitted.
 
     The parts of `LEFT_OUT` go first, and then the rows of tables, from the last table to the first.
     The line is above the summary, or at the end. A text is longer if what must stay is.
@@ -97,7 +97,7 @@ def fitted(parts: Sequence[TextPart], most_lines: int) -> str:
 def _leave_out(
     parts: list[TextPart], kind: PartKind, left_out: Counter[str], most_lines: int
 ) -> None:
-    """Remove parts of a kind, the last one first, until the text fits."""
+    """Remove parts of one kind, starting with the last, until the text fits."""
     for part in [part for part in reversed(parts) if part.kind == kind]:
         if _excess(parts, left_out, most_lines) <= 0:
             break
@@ -106,7 +106,7 @@ def _leave_out(
 
 
 def _cut_rows(parts: list[TextPart], place: int, left_out: Counter[str], most_lines: int) -> None:
-    """Replace the table at a place by one with fewer rows, until the text fits."""
+    """Omit rows from the table at ``place`` until the text fits."""
     table, n_cut = parts[place].table, 0
     if table is None:
         return
@@ -118,12 +118,12 @@ def _cut_rows(parts: list[TextPart], place: int, left_out: Counter[str], most_li
 
 
 def _excess(parts: Sequence[TextPart], left_out: Counter[str], most_lines: int) -> int:
-    """Return the number of lines beyond the most."""
+    """Return how many lines exceed the maximum."""
     return len(joined(_with_pointer(parts, left_out)).split("\n")) - most_lines
 
 
 def _with_pointer(parts: Sequence[TextPart], left_out: Counter[str]) -> list[TextPart]:
-    """Insert a line that counts the omitted parts above the summary, if any are omitted."""
+    """If parts are omitted, insert a line above the summary that counts them."""
     counts = [counted([n], noun) for noun, n in left_out.items() if n]
     if not counts:
         return [*parts]

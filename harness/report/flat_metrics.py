@@ -1,4 +1,4 @@
-"""A run's numbers under flat names, for experiment trackers."""
+"""Numbers of a run under flat names, for experiment trackers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENDS = ("low", "high")  # suffixes for interval ends
 
 
 def flat_metrics(v: Validation) -> dict[str, float]:
-    """Return every defined number of a validation, under a name that experiment trackers accept.
+    """Return every defined number in a validation, by a name that experiment trackers accept.
 
     A name is ``judge/metric``, or ``raters/metric`` for the agreement among raters, with letters,
     digits, ``_``, ``.`` and ``-`` in each part: ``lexicon/mse_srs_srs``. The ends of intervals
@@ -43,7 +43,7 @@ def flat_metrics(v: Validation) -> dict[str, float]:
 
 
 def short_names(texts: Iterable[str]) -> dict[str, str]:
-    """Return a unique name for each text, from letters, digits, ``_``, ``.`` and ``-``."""
+    """Return a unique name for each text, made of letters, digits, ``_``, ``.`` and ``-``."""
     names: dict[str, str] = {}
     for text in dict.fromkeys(texts):
         plain = OTHER_CHARACTERS.sub("_", text.replace("->", "_to_")).strip("_.-")

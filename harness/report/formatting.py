@@ -1,4 +1,4 @@
-"""Numbers as text, with their intervals, or NA with the reason."""
+"""Format numbers with intervals as text. An undefined number is NA with its reason."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ CONTROL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number, or NA. Numbers that round to 0 have no sign."""
+    """Format a number, or return NA. A number that rounds to 0 has no sign."""
     return "NA" if value is None else f"{value:z.{digits}f}"
 
 
 def span(interval: Interval | None, digits: int = 3) -> str:
-    """Return an interval in brackets, or nothing."""
+    """Format an interval in brackets, or return "" for None."""
     return "" if interval is None else bounds(interval.low, interval.high, digits)
 
 
 def with_bounds(value: float | None, low: float | None, high: float | None, digits: int = 3) -> str:
-    """Return a number with the ends of its interval, or with `[NA]` if they are undefined."""
+    """Format a number with the ends of its interval, or with `[NA]` if they are undefined."""
     if value is not None and (low is None or high is None):
         return f"{number(value, digits)} [NA]"
     return f"{number(value, digits)} {bounds(low, high, digits)}".rstrip()
 
 
 def bounds(low: float | None, high: float | None, digits: int = 3) -> str:
-    """Return the ends of an interval in brackets, or nothing if they are undefined."""
+    """Format the ends of an interval in brackets, or return "" if they are undefined."""
     return "" if low is None or high is None else f"[{low:z.{digits}f}, {high:z.{digits}f}]"
 
 
 def estimate(result: Estimate, digits: int = 3) -> str:
-    """Return a number with its interval, or NA with the reason, or `[NA]` without an interval."""
+    """Format a number with its interval (or `[NA]`). Without a value, return NA with the reason."""
     if result.value is None:
         return f"NA ({reason(result)})"
     if result.interval is None and result.interval_reason not in {"", "no_resamples"}:
@@ -71,51 +71,51 @@ def estimate(result: Estimate, digits: int = 3) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """Return a p-value as text: "<0.001" instead of 0, and NA if it is undefined."""
+    """Format a p-value. Return "<0.001" instead of 0, and NA if it is undefined."""
     return "<0.001" if p is not None and p < LEAST_P else number(p)
 
 
 def error_level(alpha: float) -> str:
-    """Return a test's error probability, which is never 0."""
+    """Format a test's error rate, with enough digits that it is never 0."""
     return f"{alpha:.2g}"
 
 
 def p_beside(p: float | None, alpha: float) -> str:
-    """Return a p-value with enough digits to compare it with a level below 0.001."""
+    """Format a p-value with enough digits for comparison with a level below 0.001."""
     if p is None or alpha >= LEAST_P or p >= LEAST_P:
         return p_value(p)
     return f"<{error_level(alpha)}" if p < alpha else f"{p:.2g}"
 
 
 def in_unit(text: str, unit: MetricUnit) -> str:
-    """Return a number with its unit, if the metric has one."""
+    """Format a number with its unit, if the metric has one."""
     return f"{text} {unit}".strip()
 
 
 def resting(result: Estimate, digits: int = 3) -> str:
-    """Return a number with its interval and number of items, or NA with the reason."""
+    """Format a number with its interval and number of items, or return NA with the reason."""
     text = estimate(result, digits)
     return text if result.value is None else f"{text} on {basis(result)}"
 
 
 def basis(result: Estimate) -> str:
-    """Return the number of items behind a value and, if set, of replies per item."""
+    """Return the number of items behind a value and, if known, the replies per item."""
     items = counted([result.n_used])
     return items if result.n_replies is None else f"{items}, {replies_each(result.n_replies)}"
 
 
 def reason(result: Estimate) -> str:
-    """Return the reason why a number is NA, in words."""
+    """Return in words why a number is NA."""
     return reason_words(result.reason)
 
 
 def reason_words(code: Reason) -> str:
-    """Return the reason for NA in words, or "" if there is a value."""
+    """Return in words why a number is NA, or "" if it has a value."""
     return REASONS[code] if code else ""
 
 
 def duration(seconds: float) -> str:
-    """Return a time in seconds, minutes, hours and minutes, or (from two days) days and hours."""
+    """Format a duration in seconds, in minutes, in hours and minutes, or in days and hours."""
     if seconds < TWO_MINUTES_S:
         return f"{seconds:.1f} s"
     minutes = round(seconds / 60)
@@ -129,31 +129,31 @@ def duration(seconds: float) -> str:
 
 
 def replies_each(n_replies: float | None) -> str:
-    """Return the number of replies per item in words. None means that reply noise was removed."""
+    """Describe the number of replies per item. None means that reply noise was removed."""
     if n_replies is None:
         return "without reply noise"
     return "one reply each" if n_replies == 1 else f"{n_replies:g} replies each"
 
 
 def counted(counts: Iterable[int], noun: str = "item") -> str:
-    """Return a count with its noun, such as 90 items, or 77 to 100 items if judges differ."""
+    """Format a count with its noun: "90 items", or "77 to 100 items" if judges differ."""
     numbers = list(counts)
     return f"{reach(numbers)} {noun}{'' if max(numbers, default=0) == 1 else 's'}"
 
 
 def reach(counts: Iterable[int]) -> str:
-    """Return the lowest and highest count, such as 77 to 100, or 90 if they are equal."""
+    """Format the range of counts: "77 to 100", or "90" if all are equal."""
     ends = sorted(set(counts)) or [0]
     return " to ".join(map(str, dict.fromkeys((ends[0], ends[-1]))))
 
 
 def about(count: float) -> str:
-    """Return a count of items, which ties can make fractional, as a whole number."""
+    """Format a number of items as a whole number. Ties can make the number fractional."""
     return f"{count:.0f}" if float(count).is_integer() else f"about {max(round(count), 1)}"
 
 
 def completeness(validation: Validation, judge: str, name: str) -> Estimate:
-    """Return one of a judge's two completeness figures, as a share of a total."""
+    """Return a judge's share of usable replies or of answered items."""
     assert validation.evidence is not None, "a validation with judges has evidence"
     row = validation.evidence_of(judge)
     value, n = {
@@ -169,17 +169,17 @@ def completeness(validation: Validation, judge: str, name: str) -> Estimate:
 
 
 def percent(fraction: float | None) -> str:
-    """Return a share in percent, or NA."""
+    """Format a share in percent, or return NA."""
     return "NA" if fraction is None else f"{fraction:.1%}"
 
 
 def share(fraction: float | None, n: int) -> str:
-    """Return a share in percent with its total, or NA."""
+    """Format a share in percent with its total, or return NA."""
     return "NA" if fraction is None else f"{percent(fraction)} of {n}"
 
 
 def rank_set(ranks: tuple[int, int] | None) -> str:
-    """Return a rank, or the first and last of several, or a hyphen if there is none."""
+    """Format a range of ranks, such as "1" or "1-3". Return "-" for None."""
     if ranks is None:
         return "-"
     low, high = ranks
@@ -187,17 +187,17 @@ def rank_set(ranks: tuple[int, int] | None) -> str:
 
 
 def cut(text: str, n: int) -> str:
-    """Return at most ``n`` characters of a text, with an ellipsis at the end if it was cut."""
+    """Cut a text to at most ``n`` characters. A cut text ends with an ellipsis."""
     return text if len(text) <= n else text[: n - 1] + "…"
 
 
 def short_name(display_name: str) -> str:
-    """Return a metric's words without the bracketed name used in the literature."""
+    """Return a metric's display name without the literature's name in brackets."""
     return display_name.partition(" (")[0]
 
 
 def unique_names(display_names: Mapping[str, str]) -> dict[str, str]:
-    """Return each metric's short name, or its display name if two short names are the same."""
+    """Return each metric's short name, or its full name if the short name is not unique."""
     short = {metric: short_name(name) for metric, name in display_names.items()}
     counts = Counter(short.values())
     return {
@@ -207,12 +207,12 @@ def unique_names(display_names: Mapping[str, str]) -> dict[str, str]:
 
 
 def level_text(confidence: float) -> str:
-    """Return a confidence level as in "97.5%"."""
+    """Format a confidence level, as in "97.5%"."""
     return f"{100 * confidence:g}%"
 
 
 def raters_covered(validation: Validation) -> str:
-    """Return a sentence on whether intervals cover other raters, with the reason if not."""
+    """Describe whether intervals account for rater sampling. If they do not, add the reason."""
     reason, n_raters = validation.sampling.fixed_raters_reason, validation.humans.n_raters
     if not reason:
         return f"Intervals are over items and raters ({counted([n_raters], 'rater')})."
@@ -220,12 +220,12 @@ def raters_covered(validation: Validation) -> str:
 
 
 def control_pictures(text: str) -> str:
-    """Replace control characters, which pages can't contain, by their pictures."""
+    """Replace control characters, which pages cannot contain, with visible symbols."""
     return CONTROL.sub(picture, text)
 
 
 def headline(validation: Validation) -> str:
-    """Return one line with task, items, raters and judges, in full."""
+    """Return one line with the task and its numbers of items, raters, ratings and judges."""
     task, humans = validation.task, validation.humans
     items = counted([task.n_items])
     if task.n_items < task.n_items_in_task:
@@ -244,7 +244,7 @@ def headline(validation: Validation) -> str:
 
 
 def brief_headline(validation: Validation) -> str:
-    """Return task, items, raters and judges, on one line."""
+    """Return one line with the task and its numbers of items, raters and judges."""
     task = validation.task
     parts = [task.name, counted([task.n_items]), counted([validation.humans.n_raters], "rater")]
     if n_judges := len(validation.judges):
@@ -253,7 +253,7 @@ def brief_headline(validation: Validation) -> str:
 
 
 def compared_on(validation: Validation, *, reasons: bool = True) -> str:
-    """Return the basis for comparing judges: items, replies and cut-off.
+    """Describe how judges are compared: the items, the replies and the cut-off.
 
     ``reasons`` replaces the default words for items that are left out.
     """
@@ -272,7 +272,7 @@ def compared_on(validation: Validation, *, reasons: bool = True) -> str:
 
 
 def _left_out(evidence: Evidence) -> str:
-    """Return the number of rated items that aren't compared, with the reasons."""
+    """Describe how many rated items are not compared, and why."""
     n_ranked = sum(row.ranked for row in evidence.judges)
     one_rating = ONE_RATING[evidence.ranks_by] if evidence.ranks_by else "a rating"
     reasons = {
@@ -290,7 +290,7 @@ def _left_out(evidence: Evidence) -> str:
 
 
 def percent_with_interval(rate: Estimate, n_digits: int = 0) -> str:
-    """Write a share in percent with its interval, or NA."""
+    """Format a share in percent with its interval, or return NA."""
     if rate.value is None:
         return "NA"
     ends, form = rate.interval, f".{n_digits}%"
@@ -298,20 +298,23 @@ def percent_with_interval(rate: Estimate, n_digits: int = 0) -> str:
 
 
 def listed(names: Sequence[str], conjunction: Literal["and", "or"] = "and") -> str:
-    """Join names, such as "a, b and c"."""
+    """Join names, as in "a, b and c"."""
     *first, last = names
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 def choice_labels(validation: Validation) -> dict[str, str]:
-    """Return the label of each row of F: the options, and CANNOT_ASSESS if it has a row."""
+    """Return the label for each row of F: the options, plus CANNOT_ASSESS if F has a row for it."""
     labels = validation.task.options
     is_class = validation.settings.mode == "third_class"
     return {**labels, CANNOT_ASSESS: CANNOT_ASSESS} if is_class else labels
 
 
 def translation_cells(side: HumanResult | JudgeResult | CommonF) -> TranslationCells:
-    """Return F by option, then response set: each entry with the ends of its interval."""
+    """Return F with a row per option and a column per response set.
+
+    Each entry has the ends of its interval.
+    """
     if isinstance(side, CommonF):
         matrices = [rows_of(matrix) for matrix in (side.F, side.low, side.high)]
     else:
@@ -320,18 +323,18 @@ def translation_cells(side: HumanResult | JudgeResult | CommonF) -> TranslationC
 
 
 def options(validation: Validation) -> str:
-    """Return a task's options: keys, with labels that differ from them."""
+    """Return the task's options as keys, each with its label if the label differs."""
     labels = validation.task.options.items()
     return ", ".join(key if key == label else f"{key} ({label})" for key, label in labels)
 
 
 def ordinal(n: int) -> str:
-    """Return a number as in "14th"."""
+    """Format an ordinal number, as in "14th"."""
     endings = {1: "st", 2: "nd", 3: "rd"}
     is_teen = n % 100 // 10 == 1
     return f"{n}{'th' if is_teen else endings.get(n % 10, 'th')}"
 
 
 def capitalized(text: str) -> str:
-    """Return a text with its first letter in upper case."""
+    """Return a text with its first letter capitalised."""
     return text[:1].upper() + text[1:]

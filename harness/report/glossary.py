@@ -1,4 +1,4 @@
-"""The glossary: terms of the page and the docs, with their names in the papers."""
+"""Glossary of the terms on pages and in the docs, with their names in the papers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PAPER_SYMBOLS = {  # symbols by the kind of a metric or coefficient
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """An entry of the glossary.
+    """Entry in the glossary.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Term:
 
 
 def paper_symbol(name: str) -> str:
-    """Return the papers' symbol for a metric such as ``mse(srs/srs)``, or "" if there is none."""
+    """Return the papers' symbol for a metric such as ``mse(srs/srs)``, or "" without one."""
     kind = KIND_OF.get(name, name)
     symbol = PAPER_SYMBOLS.get(kind, "")
     return f"{symbol} {name.removeprefix(kind)}".rstrip() if symbol else ""

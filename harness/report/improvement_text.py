@@ -1,4 +1,4 @@
-"""A search for a better way of asking as text, 80 columns wide, and as a section of a report."""
+"""Format a search for a better way to run a judge, as text and as a section of a report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_LINES = 8  # lines of the wording in a terminal
 
 
 class SearchSection(msgspec.Struct, frozen=True, kw_only=True):
-    """Section of a run's report on the search that ended with the run."""
+    """Section of a run's report on the search that produced the run."""
 
     lead: tuple[str, ...]
     heads: tuple[str, ...]
@@ -31,7 +31,7 @@ class SearchSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def section_of(improvement: Improvement) -> SearchSection:
-    """Return a section with the attempts, their costs, and the best one's gain."""
+    """Return a section with the candidates, their costs, and the gain of the best one."""
     return SearchSection(
         lead=tuple(_gained(improvement)),
         heads=HEADS,
@@ -41,7 +41,7 @@ def section_of(improvement: Improvement) -> SearchSection:
 
 
 def render(improvement: Improvement, *, details: bool = False) -> str:
-    """Return the attempts, their gain and the recommendation as text.
+    """Return the candidates, the gain and the recommendation as text.
 
     ``details`` adds the wording and the full recommendation.
     """
@@ -107,7 +107,7 @@ def _others(improvement: Improvement) -> str:
 
 
 def _share(improvement: Improvement) -> str:
-    """Report on how many of 100 items each way of asking agrees with a rater, with the interval."""
+    """Describe on how many of 100 items the judge agrees with a rater, before and after."""
     gain = improvement.gain
     assert gain is not None
     before, after = (f"{100 * share:.0f}" for share in (gain.before, gain.after))
@@ -170,7 +170,7 @@ def _unclaimed(improvement: Improvement) -> Iterator[str]:
 
 
 def _wording(improvement: Improvement) -> Iterator[str]:
-    """Yield the differences in the best one's prompt."""
+    """Yield the changes in the best candidate's prompt."""
     changes = improvement.changes
     if changes:
         yield f"The prompt of {improvement.best} differs from that of {improvement.judge}:"
@@ -188,7 +188,7 @@ def _recommended(improvement: Improvement, *, details: bool) -> list[str]:
 
 
 def _shares(improvement: Improvement) -> str:
-    """Describe the error rates for testing the gain and the recommendation."""
+    """Describe the error rates used to test the gain and the recommendation."""
     gain = "The gain was tested at an error rate of 0.04."
     if improvement.is_improvement:
         return f"{gain} It's significant, so the recommendation is tested at 0.05."

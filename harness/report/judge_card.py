@@ -1,4 +1,4 @@
-"""A paragraph for a paper in Markdown and LaTeX, and the one-page judge card."""
+"""Write a paragraph for a paper, as Markdown and LaTeX, and the one-page judge card."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ _BREAKS = re.compile(r"[\t\r\n\u2028\u2029]+")
 
 
 def latex(text: str) -> str:
-    """Escape a text so that LaTeX prints it without running anything."""
+    """Escape a text so that LaTeX prints it and does not run any commands in it."""
     return "".join(_LATEX.get(c, c) for c in _on_one_line(text))
 
 
 def markdown(text: str) -> str:
-    """Escape a text so that Markdown prints it without markup, links, HTML or new lines."""
+    """Escape a text so that Markdown prints it as one line without markup, links or HTML."""
     return _MARKDOWN.sub(r"\\\1", _on_one_line(text))
 
 
@@ -68,7 +68,7 @@ def _on_one_line(text: str) -> str:
 
 
 def paragraph(v: Validation) -> str:
-    """Return a paragraph on methods and results for a paper."""
+    """Return a paragraph for a paper that describes methods and results."""
     s, h = v.settings, v.humans
     raters = counted([h.n_raters], "human rater")
     about = f"{counted([v.task.n_items])} of the task {v.task.name} ({v.task.property}; "
@@ -106,7 +106,7 @@ def paragraph(v: Validation) -> str:
 
 
 def _sets_of_raters(v: Validation) -> list[str]:
-    """Describe the origin of the raters' response sets if the raters didn't give them."""
+    """Describe where the raters' response sets come from, if raters did not give them."""
     sets, beta = v.humans.sets, v.humans.beta
     if sets.origin == "assumed":
         return [f"Their response sets follow from an assumed beta of {v.settings.beta:g}."]
@@ -129,7 +129,7 @@ def _result(v: Validation, judge: JudgeResult) -> str:
 
 
 def _value(v: Validation, judge: JudgeResult) -> str:
-    """Return the ranking metric, with its numbers of items and replies."""
+    """Format a judge's ranking metric with the number of items and replies behind it."""
     result = judge.metrics[v.ranking_metric]
     if result.value is None:
         return f"{estimate(result)} (not ranked)"
@@ -137,7 +137,7 @@ def _value(v: Validation, judge: JudgeResult) -> str:
 
 
 def judge_card(v: Validation, d: Details | None = None) -> str:
-    """Return a Markdown page to publish with an evaluation that used the judge."""
+    """Return a Markdown page to publish together with an evaluation that used the judge."""
     v = named_as_in_reports(v, d.raters if d else None)
     lines = [
         f"# Judge card: {markdown(v.task.name)}",

@@ -1,4 +1,4 @@
-"""Charts of the ranking and every metric, with judges' order, style and labels in all charts."""
+"""Draw the ranking and every metric. Define the judges' order, style and labels in all charts."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ GROUPS = {  # families of metrics, and their comparisons
 
 
 class MetricRow(NamedTuple):
-    """A row in the table of all metrics, with an inline chart for each judge's value."""
+    """Row in the table of all metrics, with a small chart for each judge's value."""
 
     name: str
     charts: dict[str, list[Mark]]
 
 
 class MetricGroup(NamedTuple):
-    """A family's metrics that have a value. Others are in ``undefined``, by reason."""
+    """Metrics of one family. Those without a value are in ``undefined``, by reason."""
 
     title: str
     rows: list[MetricRow]
@@ -82,7 +82,7 @@ class MetricGroup(NamedTuple):
 
 
 def grouped(v: Validation, names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the metrics in each of `GROUPS` that contains any of them."""
+    """Return the metrics in each nonempty group of `GROUPS`."""
     members: dict[str, list[str]] = {title: [] for title in GROUPS}
     for name in names:
         metric = v.metric(name)
@@ -92,7 +92,7 @@ def grouped(v: Validation, names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def judge_kinds(v: Validation) -> dict[str, RowKind]:
-    """Return whether each judge is "best", "tied" with the best, "judge", or "unranked"."""
+    """Return each judge's kind: "best", "tied" with the best, "judge" or "unranked"."""
     kinds: dict[str, RowKind] = {
         judge.name: "unranked" if judge.name in v.decision.unranked else "judge"
         for judge in v.judges
@@ -106,7 +106,7 @@ def judge_kinds(v: Validation) -> dict[str, RowKind]:
 
 
 def judge_styles(v: Validation) -> dict[str, str]:
-    """Return each judge's CSS classes for colour and dash."""
+    """Return the CSS classes for each judge's colour and dash."""
     styles = {}
     for i, judge in enumerate(v.ranked_judges):
         repeat = f" d{i // N_STYLES}" if i >= N_STYLES else ""
@@ -115,7 +115,7 @@ def judge_styles(v: Validation) -> dict[str, str]:
 
 
 def interval_row(name: str, estimate: Estimate, kind: RowKind = "judge") -> IntervalRow:
-    """Return an estimate as a row for an interval chart."""
+    """Convert an estimate to a row for an interval chart."""
     interval = estimate.interval
     low, high = (interval.low, interval.high) if interval else (None, None)
     why = "" if estimate.value is not None else reason(estimate)
@@ -123,7 +123,7 @@ def interval_row(name: str, estimate: Estimate, kind: RowKind = "judge") -> Inte
 
 
 def judge_rows(v: Validation, estimates: Mapping[str, Estimate]) -> list[IntervalRow]:
-    """Return judges' estimates as rows for an interval chart, with unranked judges in grey."""
+    """Convert judges' estimates to rows for an interval chart. Unranked judges are grey."""
     kinds = judge_kinds(v)
     return [interval_row(judge, result, kinds[judge]) for judge, result in estimates.items()]
 
@@ -131,7 +131,7 @@ def judge_rows(v: Validation, estimates: Mapping[str, Estimate]) -> list[Interva
 def judge_lines(
     v: Validation, curves: Mapping[str, tuple[Sequence[float], Sequence[float | None]]]
 ) -> list[Series]:
-    """Return lines for a chart from judges' x and y, for judges that have any."""
+    """Convert judges' x and y values to lines in a chart. Judges without values have no line."""
     styles = judge_styles(v)
     return [
         Series(judge, tuple(zip(x, y, strict=True)), styles[judge])
@@ -147,13 +147,13 @@ def metric_intervals(v: Validation, metric: str) -> list[IntervalRow]:
 
 
 def slug(text: str) -> str:
-    """Return a text in a form suitable for file names and ids."""
+    """Convert a text to a form that is valid in file names and ids."""
     ascii_only = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
     return "-".join(part for part in ascii_only.split("-") if part)
 
 
 def unique_slug(name: str) -> str:
-    """Return a slug for a user's name, with a hash if different names could share it."""
+    """Convert a user's name to a slug, with a hash if a different name could have the same slug."""
     plain = slug(name)
     if plain == name:
         return plain
@@ -161,7 +161,7 @@ def unique_slug(name: str) -> str:
 
 
 def evidence_chart(v: Validation) -> Chart:
-    """Draw the judges, the computed baselines and a human rater on one axis."""
+    """Draw judges, computed baselines and a human rater on one axis."""
     assert v.evidence is not None
     evidence = v.evidence
     rows = [*_judge_rows(v, evidence), *_baseline_rows(evidence)]
@@ -197,19 +197,19 @@ def _baseline_rows(evidence: Evidence) -> list[IntervalRow]:
 
 
 def human_band(evidence: Evidence) -> Band | None:
-    """Return a human rater's interval on the judges' axis, or None if it is open."""
+    """Return a human rater's interval on the judges' axis, or None if an end is undefined."""
     if evidence.human_low is None or evidence.human_high is None:
         return None
     return Band("human rater", evidence.human_low, evidence.human_high)
 
 
 def described(rows: Iterable[IntervalRow]) -> str:
-    """Return an interval chart's rows in words."""
+    """Describe an interval chart's rows in words."""
     return "; ".join(row.description for row in rows)
 
 
 def ranking_scale(v: Validation) -> PixelScale:
-    """Return the axis for the ranking metric, with each judge on the items that it answered."""
+    """Return the axis for the ranking metric on the items that each judge answered."""
     rows = [interval_row(judge.name, judge.own) for judge in v.judges]
     return PixelScale.around(
         interval_ends(rows), 12.0, TABLE_CHART_WIDTH - 12.0, within=_limits(rows)
@@ -217,7 +217,7 @@ def ranking_scale(v: Validation) -> PixelScale:
 
 
 def metric_groups(v: Validation) -> list[MetricGroup]:
-    """Return the rows for the table of all metrics, group by group."""
+    """Return the rows of the table of all metrics, by group."""
     groups = grouped(v, v.judges[0].metrics) if v.judges else {}
     return [_metric_group(v, title, names) for title, names in groups.items()]
 
@@ -234,7 +234,7 @@ def _metric_group(v: Validation, title: str, names: Sequence[str]) -> MetricGrou
 
 
 def _inline_charts(v: Validation, metric: str) -> dict[str, list[Mark]]:
-    """Draw every judge's value for a metric on a shared axis, in a chart for each judge."""
+    """Draw every judge's value of a metric, in one small chart per judge with a common axis."""
     rows = metric_intervals(v, metric)
     scale = PixelScale.around(
         interval_ends(rows), 6.0, INLINE_CHART_WIDTH - 6.0, within=_limits(rows)
@@ -243,58 +243,58 @@ def _inline_charts(v: Validation, metric: str) -> dict[str, list[Mark]]:
 
 
 def is_drawn(rows: Sequence[IntervalRow]) -> bool:
-    """Whether a chart of these rows is informative: not all NA, and not all equal."""
+    """Return whether a chart of these rows is informative: neither all NA nor all equal."""
     values = [(row.value, row.low, row.high) for row in rows if row.value is not None]
     return len(values) == 1 or len(set(values)) > 1
 
 
 def metric_label(v: Validation, name: str) -> str:
-    """Return the display name of a metric or a coefficient of agreement."""
+    """Return the display name of a metric or of an agreement coefficient."""
     if metric := v.metric(name):
         return metric.display_name
     return MEASURES.get(name, name.replace("_", " "))
 
 
 def rater_label(name: str) -> str:
-    """Return the name of a coefficient of agreement among raters or judges."""
+    """Return the display name of an agreement coefficient among raters or judges."""
     return MEASURES.get(name, name.replace("_", " "))
 
 
 def option_label(v: Validation, key: str) -> str:
-    """Return an option's label, or any other answer unchanged."""
+    """Return the label of an option. Return any other answer unchanged."""
     return v.task.options.get(key, key)
 
 
 def is_defined(v: Validation, metric: str) -> bool:
-    """Return whether a metric has a value for any judge."""
+    """Return whether a metric has a value for at least one judge."""
     estimates = (judge.metrics.get(metric) for judge in v.judges)
     return any(estimate is not None and estimate.value is not None for estimate in estimates)
 
 
 def arrow(v: Validation, name: str) -> str:
-    """Return an arrow for a metric's better end, and its unit."""
+    """Return a metric's unit, and an arrow that shows which direction is better."""
     metric = v.metric(name)
     return f"{ARROWS[metric.better]} {metric.unit}".strip() if metric else ""
 
 
 def n_undefined(groups: Iterable[MetricGroup]) -> int:
-    """Return the number of metrics that are NA for every judge."""
+    """Return how many metrics are NA for every judge."""
     return sum(len(names) for group in groups for names in group.undefined.values())
 
 
 def other_names(v: Validation, name: str) -> tuple[str, ...]:
-    """Return other coefficients that equal a metric on such data."""
+    """Return the names of other coefficients that are equal to a metric on such data."""
     metric = v.metric(name)
     return metric.also if metric else ()
 
 
 def n_items_used(v: Validation, metric: str, judges: Iterable[str]) -> list[int]:
-    """Return the number of items behind each of these judges' values, if they have one."""
+    """Return the number of items behind a metric for each given judge with a value."""
     estimates = (v.judge(name).metrics.get(metric) for name in judges)
     return [e.n_used for e in estimates if e is not None and e.value is not None]
 
 
 def _limits(rows: list[IntervalRow]) -> tuple[float, float]:
-    """Limit an axis at 0 if no value crosses it."""
+    """Return limits for an axis that end at 0, if no value crosses 0."""
     values = [x for row in rows for x in (row.value, row.low) if x is not None]
     return (0.0 if min(values, default=0.0) >= 0 else -math.inf, math.inf)

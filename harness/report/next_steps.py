@@ -1,4 +1,4 @@
-"""Next steps after a recommendation, one sentence each."""
+"""Suggest next steps after a recommendation, in one sentence each."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ WATCH_IT = (
 
 
 def next_steps(v: Validation) -> list[str]:
-    """Return the next steps, which are never empty.
+    """Return the next steps. There is always at least one.
 
     Unreadable replies come first, because more items or raters wouldn't help.
     """
@@ -105,7 +105,7 @@ def next_steps(v: Validation) -> list[str]:
 
 
 def _first_run(v: Validation) -> str:
-    """Explain how to get verdicts for a task."""
+    """Explain how to get judges' verdicts on a task."""
     if not v.location.task:
         return "Run a judge on it."
     command = f"harness run --task {quote(v.location.task)} --judges NAME"
@@ -113,7 +113,7 @@ def _first_run(v: Validation) -> str:
 
 
 def _answering(v: Validation) -> str:
-    """Yield the next step if no judge gave an answer."""
+    """Yield the next step if no judge gave any answer."""
     if not nothing_answered(v):
         return ""
     if not v.location.run:
@@ -122,7 +122,7 @@ def _answering(v: Validation) -> str:
 
 
 def _searching(v: Validation) -> list[str]:
-    """Suggest a search for a better way of asking the first judge, if it can be run again."""
+    """Suggest a search for a better way to run the top judge, if the judge can be run again."""
     leader = v.decision.leader
     if leader is None or not v.location.run or not v.task.options:
         return []
@@ -136,7 +136,7 @@ def _searching(v: Validation) -> list[str]:
 
 
 def _promising(v: Validation) -> list[str]:
-    """Ask for more ratings if a judge is closer than a rater and not yet better than a baseline."""
+    """Suggest more ratings if a judge is closer than a rater but not shown to beat a baseline."""
     evidence, check = v.evidence, v.decision.checks.get(BEATS_BASELINES.kind)
     if evidence is None or check is None or check.value is None or check.threshold is None:
         return []
@@ -149,7 +149,7 @@ def _promising(v: Validation) -> list[str]:
 
 
 def _using(v: Validation) -> str:
-    """Explain how to use the judge, with the command to watch it if it can be run again."""
+    """Explain how to use the judge. If the judge can be run again, add the command to watch it."""
     leader = v.judge(v.decision.leader or "")
     if leader.kind == "external" or not v.location.run:
         return USE_IT
@@ -157,14 +157,14 @@ def _using(v: Validation) -> str:
 
 
 def other_metric_step(v: Validation) -> str:
-    """Return the next step if the chosen metric can't rank, else ""."""
+    """Return the next step if the chosen metric cannot rank, or "" if it can."""
     if v.decision.leader is not None or v.ranking_metric in UNNAMED:
         return ""
     return OTHER_METRIC.get(v.judge(v.decision.unranked[0]).own.reason, "")
 
 
 def _other_ratings_step(v: Validation) -> str:
-    """Suggest other ratings to rank by if judges lack the ratings that rank."""
+    """Suggest to rank by different ratings if judges lack answers of the kind that ranks."""
     if v.decision.leader is not None or not v.decision.unranked:
         return ""
     first = v.judge(v.decision.unranked[0])
@@ -178,13 +178,13 @@ def _other_ratings_step(v: Validation) -> str:
 
 
 def nothing_answered(v: Validation) -> bool:
-    """Return whether judges were run and none gave an answer."""
+    """Return whether judges were run but none gave an answer."""
     planned = sum(judge.n_replies("planned") for judge in v.judges)
     return planned > 0 and not any(judge.n_replies("answered") for judge in v.judges)
 
 
 def _resuming(v: Validation) -> str:
-    """Suggest resuming a run whose judges lack replies, or "" if that wouldn't help."""
+    """Suggest to resume a run with missing replies. Return "" if resuming would not help."""
     asked = [judge for judge in v.judges if judge.kind != "external"]
     missing = [judge.n_replies("not_asked") + judge.n_replies("failed") for judge in asked]
     if v.decision.reason != "too_few_answered" or not any(missing):
@@ -198,7 +198,7 @@ def _resuming(v: Validation) -> str:
 
 
 def next_lines(v: Validation, *, with_alternatives: bool = True) -> list[str]:
-    """Return a line for each next step; without alternatives to a search only its line."""
+    """Return a line for each next step. Without alternatives, a search is the only step."""
     first, *others = next_steps(v)
     is_search = v.decision.verdict == "none" and [first] == _searching(v)
     shown = [] if is_search and not with_alternatives else others
@@ -206,7 +206,7 @@ def next_lines(v: Validation, *, with_alternatives: bool = True) -> list[str]:
 
 
 def _steps(v: Validation) -> list[str]:
-    """Yield steps to collect more data if the result isn't firm."""
+    """Yield steps to collect more data, if the result is not firm."""
     step, parts = v.decision.next_step, []
     if step.n_items_needed is not None:
         parts.append(
@@ -225,7 +225,7 @@ def _steps(v: Validation) -> list[str]:
 
 
 def _rating_command(v: Validation) -> str:
-    """Return the command for a rater to give both forms of answers, if the task allows it."""
+    """Return the command to rate items both ways, or "" if the task does not take ratings."""
     if not v.location.takes_ratings:
         return ""
     task = quote(v.location.task)
@@ -234,7 +234,7 @@ def _rating_command(v: Validation) -> str:
 
 
 def _missing_replies(v: Validation) -> list[str]:
-    """Report that the first judge's replies are missing or couldn't be used."""
+    """Report missing or unusable replies of the top judge."""
     step, parts = v.decision.next_step, []
     if step.n_missing:
         parts.append(
@@ -247,7 +247,7 @@ def _missing_replies(v: Validation) -> list[str]:
 
 
 def _break_even(v: Validation) -> str:
-    """Report the share of such ratings above which a different judge is best, or ""."""
+    """Report the raters' beta above which a different judge is best, or return ""."""
     even = v.decision.break_even
     if even is None or len(even.pieces) == 1:
         return ""

@@ -1,4 +1,4 @@
-"""The ranking as a table in a notebook."""
+"""Show the ranking as a table in a notebook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def notebook_table(v: Validation) -> str:
-    """Return verdict and ranking as HTML; without judges, the inter-rater agreement.
+    """Return the verdict and the ranking as HTML. Without judges, show agreement among raters.
 
     If judges are compared on several replies, a sentence below the table describes a human rater.
     Names from tasks and judges are escaped.

@@ -1,4 +1,4 @@
-"""Pseudonyms r1, r2 and so on for raters, who are people, in files to pass on."""
+"""Replace raters' names with pseudonyms (r1, r2 and so on) in files to share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COPYING = "copies_a_rater"  # check that compares with a rater
 
 
 def pseudonyms(names: Iterable[str], *, show_raters: bool = False) -> dict[str, str]:
-    """Return each rater's name in a report.
+    """Return each rater's displayed name.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def pseudonyms(names: Iterable[str], *, show_raters: bool = False) -> dict[str, 
 
 
 def with_pseudonyms(part: Part, shown: Mapping[str, str]) -> Part:
-    """Return a validation, or a part of one, with other names for its raters.
+    """Return a validation, or part of one, with different names for its raters.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ def with_pseudonyms(part: Part, shown: Mapping[str, str]) -> Part:
 
 
 def named_as_in_reports(v: Validation, raters: Mapping[str, str] | None) -> Validation:
-    """Return a validation with the given names for raters; for None, r1, r2 and so on."""
+    """Return a validation with the given raters' names, or with r1, r2 and so on for None."""
     return with_pseudonyms(v, pseudonyms(raters_in(v)) if raters is None else raters)
 
 
 def raters_in(part: object) -> set[str]:
-    """Return the raters' names in a validation or a part of one."""
+    """Return the raters' names in a validation or in part of one."""
     return set(_names(part))
 
 
@@ -98,7 +98,7 @@ def _renamed_field(part: object, name: str, shown: Mapping[str, str]) -> object:
 
 
 def _renamed_in_list(text: str, shown: Mapping[str, str]) -> str:
-    """Return a warning with different names in the list of raters at its end."""
+    """Replace the names in a warning that ends with a list of raters."""
     longest_first = sorted(shown, key=len, reverse=True)
     listed = re.compile(rf"(?<= )({'|'.join(map(re.escape, longest_first))})(?=,|$| \(\d+\)| had )")
     new = listed.sub(lambda match: shown[match[1]], text)
@@ -106,7 +106,7 @@ def _renamed_in_list(text: str, shown: Mapping[str, str]) -> str:
 
 
 def _same_kind(part: tuple[object, ...], members: list[object]) -> tuple[object, ...]:
-    """Return the members in the original tuple's type, or that tuple if nothing changed."""
+    """Return the members as the original tuple's type, or that tuple if no member changed."""
     if all(new is old for new, old in zip(members, part, strict=True)):
         return part
     make: Callable[..., tuple[object, ...]] = type(part)

@@ -1,4 +1,4 @@
-"""A race between judges as text: its result, the dropped judges, and its savings."""
+"""Describe a race between judges: its result, the dropped judges, and what it saved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADS = ("judge", "items", "replies", "of", "left after", "replies by then", "co
 
 
 def found(race: RaceResult) -> str:
-    """Return a race's result with its error rate, or a note that it didn't end."""
+    """Describe a race's result with its error rate, or say that the race has not ended."""
     if race.unfit:
         why = "is a control" if race.unfit == "control" else f"is {race.unfit}"
         return f"The race returned no judge: {race.leader} has the lowest loss, but it {why}."
@@ -37,12 +37,12 @@ def found(race: RaceResult) -> str:
 
 
 def _with_one_reply(race: RaceResult) -> str:
-    """Note that a race compares single replies, if judges give several and a ranking uses them."""
+    """Return a phrase if a race compared single replies although judges give several, else ""."""
     return " with one reply per item" if race.n_replies > 1 else ""
 
 
 def saved(race: RaceResult) -> str:
-    """Return the race's replies and cost, compared with running all judges on all items."""
+    """Compare the race's replies and cost with running all judges on all items."""
     text = f"Used {race.n_calls:,} ({share_asked(race)}) of the "
     text += f"{race.n_calls_full:,} replies needed to run every judge on all "
     text += f"{race.n_items:,} rated items"
@@ -52,12 +52,12 @@ def saved(race: RaceResult) -> str:
 
 
 def share_asked(race: RaceResult) -> str:
-    """Return the share of all replies that the race requested."""
+    """Format the share of all judges' replies that the race requested."""
     return percent(race.n_calls / race.n_calls_full)
 
 
 def basis(race: RaceResult) -> str:
-    """Return the definition of the loss on an item, and the items used."""
+    """Describe how the race defines the loss, and which items it used."""
     drawn = f"{counted([race.n_items])}"
     if race.n_groups is not None:
         drawn += f" in {counted([race.n_groups], 'group')}, drawn whole"
@@ -69,7 +69,7 @@ def basis(race: RaceResult) -> str:
 
 
 def not_compared(race: RaceResult) -> str:
-    """Return why judges aren't compared further, or "" if the winner ran on the remaining items."""
+    """Explain why the judges cannot be compared on all items after the race."""
     if race.completed:
         return (
             f"Only {race.judge} was run on the remaining items, so only {race.judge} is "
@@ -83,7 +83,7 @@ def not_compared(race: RaceResult) -> str:
 
 
 def next_step(race: RaceResult, location: Location) -> str:
-    """Return the next step after a race that leaves judges without a validation."""
+    """Return the next step after a race without a validation."""
     if race.unfit:
         return (
             "Start a race between judges that answer, or fix the cause that keeps these judges "
@@ -100,17 +100,17 @@ def next_step(race: RaceResult, location: Location) -> str:
 
 
 def race_lines(race: RaceResult) -> list[str]:
-    """Return the race in sentences, starting with its result."""
+    """Describe the race in sentences, starting with its result."""
     return [found(race), *_dropped(race), saved(race), basis(race), not_compared(race)]
 
 
 def optional_lines(race: RaceResult) -> list[str]:
-    """Return the sentences of a race that can be left out for length."""
+    """Return the sentences about a race that can be omitted to save space."""
     return [saved(race), basis(race), *([not_compared(race)] if race.completed else [])]
 
 
 def _dropped(race: RaceResult) -> list[str]:
-    """Yield a line for each dropped judge, with the reason."""
+    """Yield a sentence for each dropped judge, with the reason."""
     return [
         f"{name} was dropped, so the result is about the other judges. {why}."
         for name, why in race.dropped.items()
@@ -118,7 +118,7 @@ def _dropped(race: RaceResult) -> list[str]:
 
 
 def race_table(race: RaceResult) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return heads and rows of the judges, with their replies and the time they were dropped."""
+    """Return heads and rows of a table with each judge's replies and when it was dropped."""
     return HEADS, [_row(row) for row in race.judges]
 
 

@@ -1,4 +1,4 @@
-"""The ranking's columns, declared once for terminal, notebook, page, card and CSV."""
+"""Columns of the ranking, defined once for terminal, notebook, page, card and CSV."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NARROW: tuple[RankingView, ...] = ("terminal", "notebook")
 
 @dataclass(frozen=True, slots=True)
 class RankingCell:
-    """A column's cell for a row.
+    """Cell of a column for one row.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class RankingCell:
     rests_on: str = ""
 
     def text(self, view: RankingView) -> str:
-        """Return the text for a view."""
+        """Return the cell's text for a view."""
         text = self.short if view in NARROW else self.full or self.short
         return f"{text} {self.rests_on}".strip() if view == "card" else text
 
@@ -69,7 +69,7 @@ NOTHING = RankingCell("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingColumn:
-    """A column of the ranking.
+    """Column of the ranking.
 
     Attributes
     ----------
@@ -101,17 +101,17 @@ class RankingColumn:
     empty: frozenset[str] = frozenset({"", "NA"})
 
     def head_in(self, v: Validation, view: RankingView) -> str:
-        """Return the head for a view."""
+        """Return the column's head for a view."""
         head = (view in NARROW and self.short_head) or self.head
         return head if isinstance(head, str) else head(v)
 
     def cell_of(self, v: Validation, row: RankingRow) -> RankingCell:
-        """Return the cell for a row."""
+        """Return the column's cell for a row."""
         return self.other(row) if row.judge is None else self.cell(v, row.judge)
 
 
 def raw_estimate(of: EstimateOf, value: str, ends: str) -> dict[str, RawOf]:
-    """Return an estimate's CSV columns: its value and the ends of its interval."""
+    """Return an estimate's cells in CSV: its value and the ends of its interval."""
 
     def raw_end(name: Literal["low", "high"]) -> RawOf:
         def raw(v: Validation, judge: RankedJudge) -> Raw:
@@ -128,7 +128,7 @@ def raw_estimate(of: EstimateOf, value: str, ends: str) -> dict[str, RawOf]:
 
 
 def percent_or_reason(result: Estimate) -> RankingCell:
-    """Return a share in whole percents with its interval and items, or NA with the reason."""
+    """Format a share in whole percents with its interval and items, or NA with the reason."""
     if result.value is None:
         return RankingCell("NA", f"NA ({reason(result)})")
     return RankingCell(f"{result.value:.0%}", percent_with_interval(result), f"of {_items(result)}")
@@ -161,7 +161,10 @@ def _metric(v: Validation) -> str:
 
 
 def _flips(v: Validation, judge: RankedJudge) -> RankingCell:
-    """Return the share of verdicts that hidden instructions flip; an empty cell without a check."""
+    """Return a cell with the share of verdicts that hidden instructions flip.
+
+    The cell is empty if the judge was not checked.
+    """
     flipped = _flipped(v, judge)
     if flipped is None:
         return NOTHING
@@ -195,7 +198,7 @@ def _difference(_: Validation, judge: RankedJudge) -> RankingCell:
 
 
 def _beta_hat(v: Validation, judge: RankedJudge) -> RankingCell:
-    """Return beta-hat by pairs, or by likelihood from independent calls, marked with a tilde."""
+    """Return beta-hat from pairs, or a maximum likelihood estimate marked with a tilde."""
     beta, by_likelihood = v.beta_hat(judge.result.name)
     short = f"{'~' if by_likelihood else ''}{number(beta.value, 2)}"
     how = "by maximum likelihood" if by_likelihood else "from pairs"
@@ -321,7 +324,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class RankingTable:
-    """The ranking, as drawn in a view.
+    """The ranking's table in one view.
 
     Attributes
     ----------
@@ -344,7 +347,7 @@ class RankingTable:
 def ranking_table(
     v: Validation, view: RankingView, *, with_all_baselines: bool = True
 ) -> RankingTable:
-    """Return the ranking for a view, without columns that have no information.
+    """Return the ranking's table for a view, without uninformative columns.
 
     Unless all baselines are requested, it only has the one that the first judge must beat, and no
     human rater whose value is in a sentence that only the full text has.
@@ -376,5 +379,8 @@ def _strongest_baseline(v: Validation) -> str:
 
 
 def _is_drawn(row: RankingRow, view: RankingView) -> bool:
-    """Return whether a view shows a row: all show judges, only the page undefined baselines."""
+    """Return whether a view shows a row.
+
+    Every view shows judges. The card shows no baselines, and only the page shows undefined ones.
+    """
     return row.judge is not None or (view != "card" and (row.is_defined or view == "page"))

@@ -1,4 +1,4 @@
-"""The rows of the ranking: judges, a human rater and baselines."""
+"""Rows of the ranking: judges, a human rater and baselines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RankedJudge:
-    """Fields that only a judge's row has.
+    """Fields of a judge's row only.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class RankedJudge:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RankingRow:
-    """A judge, a human rater or a computed baseline, on the same items and number of replies.
+    """Row for a judge, a human rater or a baseline, on the same items and number of replies.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class RankingRow:
 
 
 def ranking_rows(v: Validation) -> list[RankingRow]:
-    """Return the judges in order, a human rater if there is one, and the baselines."""
+    """Return rows for the judges in order, for a human rater if there is one, and for baselines."""
     evidence = v.evidence
     if evidence is None:
         return []
@@ -85,7 +85,7 @@ def ranking_rows(v: Validation) -> list[RankingRow]:
 
 
 def missing_intervals(v: Validation) -> str:
-    """Explain why judges in the ranking have no interval, or "" if each has one."""
+    """Explain why some judges in the ranking have no interval, or return ""."""
     names: dict[str, list[str]] = {}
     for row in v.evidence.judges if v.evidence else ():
         result = row.estimate
@@ -95,7 +95,7 @@ def missing_intervals(v: Validation) -> str:
 
 
 def agreement_table(v: Validation) -> tuple[list[str], list[list[str]]]:
-    """Return heads and cells for inter-rater agreement."""
+    """Return heads and cells of the table of agreement among raters."""
     agreement = v.humans.defined_agreement.items()
     rows = [[name, estimate(result), str(result.n_used)] for name, result in agreement]
     return ["inter-rater agreement", "value", "items"], rows
@@ -131,16 +131,16 @@ def decided_alike(v: Validation, judge: JudgeResult) -> Estimate:
 
 
 def alike_words(v: Validation) -> str:
-    """Return words for the items of `decided_alike`."""
+    """Describe the items that `decided_alike` counts."""
     return "decided as the raters do" if _is_decided(v) else "answered as most raters do"
 
 
 def same_words(v: Validation) -> str:
-    """Return the name for the share that `decided_alike` returns."""
+    """Return a name for the share that `decided_alike` returns."""
     return "same decision" if _is_decided(v) else "same answer"
 
 
 def _is_decided(v: Validation) -> bool:
-    """Return whether decisions are defined for the raters and for some judge."""
+    """Return whether decisions are defined for the raters and for at least one judge."""
     estimates = (judge.metrics.get(CONSISTENCY) for judge in v.judges)
     return any(estimate is not None and estimate.value is not None for estimate in estimates)

@@ -1,4 +1,4 @@
-"""Reports of runs, written from their folders."""
+"""Write the reports of runs from their folders."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """The files of a report.
+    """Files that make up a report.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ReportFiles:
 
     @property
     def lines(self) -> list[str]:
-        """The comparison, a line for each file, and a last line on the charts."""
+        """The comparison, then a line for each file, and a line about the charts."""
         lines = [*filter(None, [self.text]), *map(str, self.files)]
         if self.charts is not None:
             kinds = f"SVG only: {self.svg_only}" if self.svg_only else "SVG and PNG"
@@ -68,7 +68,7 @@ class ReportFiles:
 def report_run(
     folder: RunFolder, *, charts: Path | None = None, show_raters: bool = False
 ) -> ReportFiles:
-    """Write a run's page, ranking, judge card and metrics, and its charts on request.
+    """Write a run's page, ranking, judge card and metrics. On request, also write its charts.
 
     Raters are called r1, r2 and so on, or by their names with ``show_raters``.
 
@@ -88,7 +88,7 @@ def report_run(
 def report_source(
     source: Source, file: Path, *, charts: Path | None = None, show_raters: bool = False
 ) -> ReportFiles:
-    """Validate a source that isn't a run, and write its page, and charts on request.
+    """Validate a source that is not a run, and write its page. On request, also write its charts.
 
     Raters are called as by `report_run`.
 
@@ -114,7 +114,7 @@ def _with_charts(files: tuple[Path, ...], v: Validation, folder: Path | None) ->
 def report_comparison(
     first: RunFolder, second: RunFolder, *, show_raters: bool = False, details: bool = False
 ) -> ReportFiles:
-    """Compare two runs, and write the comparison into the folder of the second.
+    """Compare two runs, and write the comparison into the second run's folder.
 
     Raters are called as by `report_run`. ``details`` adds all metrics to the text.
 
@@ -141,7 +141,7 @@ def report_comparison(
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:
-    """Return the validation in ``metrics.json``, recomputed if it doesn't match the log.
+    """Return the validation from ``metrics.json``, or compute it again if the log differs.
 
     A recomputed validation is written, unless a different version of the schema wrote the file,
     which is then kept. Beginnings of unreadable replies and of items aren't in the file, so they
@@ -164,7 +164,7 @@ def validation_of(folder: RunFolder, source: Source) -> Validation:
 
 
 def stored_validation(folder: RunFolder) -> Validation | None:
-    """Return the validation in a run's ``metrics.json``.
+    """Return the validation from a run's ``metrics.json``.
 
     The result is None if the file or the log has changed, or a different version of the schema
     wrote it.

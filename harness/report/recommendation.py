@@ -1,4 +1,4 @@
-"""The recommendation in sentences, with its evidence and the data to collect next."""
+"""State the recommendation in sentences, with its evidence and the data to collect next."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ MAX_UNTESTED = 5  # maximum number of named raters
 
 
 def sentences(v: Validation, *, texts: bool = True) -> list[str]:
-    """Return the decision and its evidence as sentences, starting with the recommendation.
+    """Return the decision and its evidence as sentences. The recommendation comes first.
 
     ``texts`` adds a quoted item, if the run keeps texts.
     """
@@ -85,7 +85,7 @@ def sentences(v: Validation, *, texts: bool = True) -> list[str]:
 
 
 def summary(v: Validation) -> list[str]:
-    """Return the verdict, its reason, the judge's quality, alternatives and the next step."""
+    """Return the verdict, its reason, the judge's agreement, alternatives and the next step."""
     if v.decision.leader is None:
         return sentences(v)
     before = _texts(v, *FIRST, _tried, _not_left_out, _others)
@@ -93,7 +93,7 @@ def summary(v: Validation) -> list[str]:
 
 
 def optional_sentences(v: Validation) -> list[str]:
-    """Return the sentences of the summary that can be left out for length.
+    """Return sentences of the summary that can be omitted to save space.
 
     The judge's agreement is among them if tables other than the ranking show how good it is.
     """
@@ -114,7 +114,7 @@ def verdict_and_step(v: Validation) -> list[str]:
 
 
 def reasons(v: Validation) -> list[str]:
-    """Return the lines of the summary between verdict and next step."""
+    """Return the lines of the summary between the verdict and the next step."""
     if v.decision.reason == "raced" and v.race:
         return race_lines(v.race)[1:]
     if v.decision.leader is None:
@@ -124,7 +124,7 @@ def reasons(v: Validation) -> list[str]:
 
 
 def further_evidence(v: Validation) -> list[str]:
-    """Return the sentences that a page's first screen doesn't show."""
+    """Return the sentences that the page does not show on its first screen."""
     if v.decision.leader is None:
         return []
     tests = (_annotator_test, passed_sentences)
@@ -136,7 +136,7 @@ def _texts(v: Validation, *parts: Callable[[Validation], str]) -> list[str]:
 
 
 def decision(v: Validation) -> str:
-    """Return the decision and its evidence as one paragraph to publish, without texts of items."""
+    """Return the decision and its evidence as a paragraph to publish, without item texts."""
     return " ".join(sentences(v, texts=False))
 
 
@@ -158,12 +158,12 @@ def _undefined(v: Validation) -> str:
 
 
 def _closeness(v: Validation) -> str:
-    """Describe the judge's closeness to the raters if the first lines don't."""
+    """Describe how close the judge is to the raters, if the first lines report agreement."""
     return closeness(v) if agreement(v) else ""
 
 
 def _tried(v: Validation) -> str:
-    """Describe judges tried on these items before, and those that a new ledger leaves out."""
+    """Describe judges tried on these items before, and judges that a new ledger leaves out."""
     evidence, leader = v.evidence, v.decision.leader
     assert evidence is not None
     parts = []
@@ -189,7 +189,7 @@ def _tried(v: Validation) -> str:
 
 
 def _series(evidence: Evidence, leader: str) -> str:
-    """Describe the earlier use of these items, with the number of judges tried on them."""
+    """Describe how these items were used before, and how many judges were tried on them."""
     n, n_before = evidence.n_tried, evidence.n_tried_before
     on = "tried on these items (in all tasks that have them)"
     if n_before and (n - n_before > 1 or evidence.n_contending):
@@ -200,12 +200,12 @@ def _series(evidence: Evidence, leader: str) -> str:
 
 
 def property_words(text: str) -> str:
-    """Return a task's property as the object of "tell": a question, a noun, or quoted."""
+    """Return a task's property so that it can follow "tell". Quote it unless it is a question."""
     return text if text.split(" ", 1)[0].lower() in QUESTIONS else f"\u201c{text}\u201d"
 
 
 def _evidence(v: Validation) -> str:
-    """Report the leader's value on the shared items, and the baselines."""
+    """Describe the top judge's value on the shared items, and the baselines' values."""
     evidence, ranking = v.evidence, v.ranking
     assert evidence is not None
     assert ranking is not None
@@ -233,7 +233,7 @@ def _evidence(v: Validation) -> str:
 
 
 def _others(v: Validation) -> str:
-    """Name judges that aren't significantly different, and judges without a rank."""
+    """Name the judges that do not differ significantly from the best, and judges without a rank."""
     decision, parts = v.decision, []
     close, equivalent = decision.not_distinguishable, decision.next_step.equivalent
     within = f"equivalent within {number(decision.next_step.worth)}"
@@ -254,7 +254,7 @@ def _others(v: Validation) -> str:
 
 
 def _cheaper(v: Validation) -> str:
-    """Name the cheapest judge that isn't significantly different, if it costs less."""
+    """Name the cheapest judge without a significant difference, if it costs less than the best."""
     assert v.decision.leader is not None
     own = v.judge(v.decision.leader).cost.usd_per_answered
     costs = {name: v.judge(name).cost.usd_per_answered for name in v.decision.not_distinguishable}
@@ -270,7 +270,7 @@ def _cheaper(v: Validation) -> str:
 
 
 def _differences(v: Validation) -> str:
-    """Describe how much worse each judge is that isn't significantly different."""
+    """Describe by how much each judge without a significant difference is worse than the best."""
     rows = v.evidence.judges if v.evidence else ()
     differences = {row.judge: row.difference for row in rows if row.difference}
     close = [name for name in v.decision.not_distinguishable if name in differences]
@@ -286,13 +286,13 @@ def _differences(v: Validation) -> str:
 
 
 def _is_same(difference: Difference) -> bool:
-    """Return whether two judges score the same, and in all resamples if there are any."""
+    """Return whether two judges have equal scores, also in every resample."""
     interval = difference.interval
     return difference.value == 0 and (interval is None or interval.low == interval.high == 0)
 
 
 def _unranked(v: Validation, names: Sequence[str]) -> str:
-    """Name judges without a rank, because they answered too little or their metric is undefined."""
+    """Name the judges without a rank. They answered too little, or their metric is undefined."""
     assert v.evidence is not None
     parts, needed = [], f"{v.evidence.min_answered:.0%}"
     silent = [
@@ -314,20 +314,20 @@ def _unranked(v: Validation, names: Sequence[str]) -> str:
 
 
 def _times(evidence: Evidence) -> str:
-    """Describe how many usable replies an answered item needs, unless it's one."""
+    """Describe how many usable replies make an item answered. Return "" for one reply."""
     if evidence.n_replies is None:
         return " at least twice"
     return "" if evidence.n_replies == 1 else f" {evidence.n_replies:g} times"
 
 
 def _answered_part(v: Validation, name: str, fraction: float | None) -> str:
-    """Return a judge's name, with the share it answered and its other replies' outcomes."""
+    """Return a judge's name, the share of items it answered, and the outcomes of other replies."""
     outcomes = why_na(v.judge(name)) if fraction is None else _not_answered(v.judge(name))
     return f"{name} {percent(fraction)} ({outcomes})" if outcomes else f"{name} {percent(fraction)}"
 
 
 def why_na(judge: JudgeResult) -> str:
-    """Explain why a judge has no rank, with its replies' outcomes if it gave no answer."""
+    """Explain why a judge has no rank. If it gave no answer, add the outcomes of its replies."""
     text = reason(judge.own)
     if judge.n_replies("answered"):
         return text
@@ -336,19 +336,19 @@ def why_na(judge: JudgeResult) -> str:
 
 
 def _not_answered(judge: JudgeResult) -> str:
-    """Count the outcomes of replies that aren't answers."""
+    """Count replies that are not answers by outcome, and add the number of planned replies."""
     outcomes = not_answered(judge)
     return f"{outcomes} of {judge.n_replies('planned')} replies" if outcomes else ""
 
 
 def not_answered(judge: JudgeResult) -> str:
-    """Count replies that aren't answers by outcome, or "" if all are answers."""
+    """Count replies that are not answers by outcome. Return "" if all are answers."""
     totals = {outcome: judge.n_replies(outcome) for outcome in OUTCOMES}
     return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in totals.items() if n)
 
 
 def _beta(v: Validation) -> str:
-    """Report the raters' beta from which a different, distinguishable judge is best."""
+    """Report the raters' beta from which a different judge is best, among judges that differ."""
     even, close = v.decision.break_even, v.decision.not_distinguishable
     if even is None:
         return ""
@@ -368,7 +368,7 @@ def _beta(v: Validation) -> str:
 
 
 def differs_at_beta(v: Validation, goal: str) -> str:
-    """Describe how certain the best judge is at the raters' beta, or "" if unknown."""
+    """Describe how often resamples have a different best judge at the raters' beta, or ""."""
     best = v.sensitivity.best_at_beta.get(goal) if v.sensitivity else None
     if best is None or best.differs_share is None:
         return ""
@@ -378,7 +378,7 @@ def differs_at_beta(v: Validation, goal: str) -> str:
 
 
 def _usual(v: Validation) -> str:
-    """Report the cost of selecting by hit rate or kappa, if there's evidence of a cost."""
+    """Report the cost of selecting by hit rate or kappa, if there is evidence of a cost."""
     metrics: dict[str, list[str]] = {}
     for choice in v.decision.usual_choices:
         metric = choice.regret.metric
@@ -397,7 +397,7 @@ def _picked(choice: UsualChoice) -> str:
 
 
 def _annotator_test(v: Validation) -> str:
-    """Report whether the annotator test allows the leader to replace a rater."""
+    """Report whether the top judge can replace a rater according to the annotator test."""
     section, check = v.replacement, v.decision.checks[ANNOTATOR_TEST.kind]
     if check.reason in NO_TEST:
         return f"No annotator test: {why_open(v, check)}."
@@ -422,12 +422,12 @@ def _annotator_test(v: Validation) -> str:
 
 
 def _without_raters(v: Validation) -> str:
-    """Report that the judge doesn't copy a rater, or why that wasn't checked."""
+    """Report that the judge does not copy a rater, or why this was not checked."""
     return " ".join(filter(None, (passed_sentences(v), _not_left_out(v))))
 
 
 def _not_left_out(v: Validation) -> str:
-    """Explain why the check for evidence from only one rater is missing."""
+    """Explain why it was not checked whether the evidence depends on one rater, or return ""."""
     check = v.decision.checks[COPIES_A_RATER.kind]
     if v.decision.verdict == "none" or check.reason not in COPIES_A_RATER.why_open:
         return ""
@@ -439,7 +439,7 @@ def _not_left_out(v: Validation) -> str:
 
 
 def tested_raters(test: DecidingAnnotatorTest) -> str:
-    """Count the raters that a judge was tested against, and name the others."""
+    """Count the raters that the judge was tested against, and name the raters left out."""
     panel, unbeaten = test.panel, test.counted_as_unbeaten
     left_out = tuple(rater for rater in test.untested if rater not in unbeaten)
     notes = (("not tested", left_out), ("without a test, so counted as not beaten", unbeaten))
@@ -452,13 +452,13 @@ def tested_raters(test: DecidingAnnotatorTest) -> str:
 
 
 def _some(raters: Sequence[str]) -> str:
-    """List the first raters and count the others."""
+    """Name the first raters, and count the others."""
     n_more = len(raters) - MAX_UNTESTED
     return listed([*raters[:MAX_UNTESTED], *([f"{n_more} more"] if n_more > 0 else ())])
 
 
 def _published(v: Validation) -> str:
-    """Return the leader's values from the published procedure, under the paper's names."""
+    """Report the top judge's results of the published test, with the paper's names."""
     tests = v.replacement.judges if v.replacement else ()
     for result in tests:
         if result.judge == v.decision.leader:

@@ -1,4 +1,4 @@
-"""Order of items by numeric judges' scores: tables, and a chart of scores by rating."""
+"""Show how well numeric judges order items: tables, and a chart of scores by rating."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ INF = float("inf")
 
 
 def score_table(scores: Scores) -> TitledRows:
-    """Return a table with each judge's measures for ordering items: title, heads and rows."""
+    """Return a table with each judge's measures for ordering items, as title, heads and rows."""
     rows = [
         [
             judge.judge,
@@ -58,7 +58,7 @@ def score_table(scores: Scores) -> TitledRows:
 
 
 def score_terms(scores: Scores) -> list[str]:
-    """Return what the measures mean, and the items that they use if no direction is declared."""
+    """Explain the measures, and which items they use if no direction is declared."""
     terms = [AUC_AND_PAIRS]
     if found := [judge for judge in scores.judges if not judge.is_declared]:
         n = found[0].strata[0].n_items
@@ -72,7 +72,7 @@ def score_terms(scores: Scores) -> list[str]:
 
 
 def strata_table(scores: Scores, *, intervals: bool = True) -> TitledRows:
-    """Return a table of each judge's measures by the raters' certainty: title, heads and rows."""
+    """Return a table of each judge's measures by rater certainty, as title, heads and rows."""
     rows = [
         [judge.judge, stratum.name, str(stratum.n_items), *_cells(stratum, intervals=intervals)]
         for judge in scores.judges
@@ -91,7 +91,7 @@ def _cells(stratum: ScoreStratum, *, intervals: bool) -> list[str]:
 
 
 def score_charts(v: Validation, scores: Scores) -> list[Chart]:
-    """Return a chart per judge with the quartiles of its scores at each median rating."""
+    """Draw a chart per judge with the quartiles of its scores for each median rating."""
     return [_chart(v, scores, judge) for judge in scores.judges if judge.by_median]
 
 
@@ -112,7 +112,7 @@ def _chart(v: Validation, scores: Scores, judge: ScoredJudge) -> Chart:
 
 
 def _label(v: Validation, scores: Scores, median: float) -> str:
-    """Return the option, or the two options, that a median rating represents."""
+    """Return the option that a median rating represents, or the two neighbouring options."""
     options = scores.options
     if not options or (v.task.scale == "ordinal" and numeric_keys(options)):
         return f"{median:g}"

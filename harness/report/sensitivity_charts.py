@@ -1,4 +1,4 @@
-"""Charts of sensitivity to beta and tau, and of regret by metric."""
+"""Draw sensitivity to beta and tau, and regret by metric."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HALF_STEP = 0.025  # steps of tau, if only one cut-off was computed
 
 
 def curve_charts(v: Validation) -> list[Chart]:
-    """Draw each judge's decision consistency and absolute bias over beta, at the run's tau."""
+    """Draw each judge's decision consistency and absolute bias by beta, at the run's tau."""
     grid = swept_grid(v)
     if grid is None:
         return []
@@ -64,13 +64,13 @@ def _defined(rows: Iterable[Sequence[float | None]]) -> list[float]:
 
 
 def unsigned(goal: str, values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Return values without signs if 0 is best. NA stays NA."""
+    """Return absolute values for a goal at which 0 is best, and other goals' values unchanged."""
     metric = find_metric(goal, METRICS)
     return tuple(None if value is None else float(metric.unsigned(value)) for value in values)
 
 
 def nearest_index(grid: Sequence[float], value: float) -> int:
-    """Return the index of the closest grid point to a value."""
+    """Return the index of the grid point closest to a value."""
     return min(range(len(grid)), key=lambda i: abs(grid[i] - value))
 
 
@@ -124,7 +124,10 @@ def _curves(
 
 
 def measured_dots(v: Validation, goal: str) -> list[Dot]:
-    """Return each judge's goal on the raters' own response sets, if they have any."""
+    """Return a dot with each judge's value against the raters' own response sets.
+
+    Empty without such sets.
+    """
     beta, grid = v.humans.beta.value, swept_grid(v)
     if beta is None or grid is None or v.humans.sets.origin != "rated":
         return []
@@ -143,7 +146,7 @@ def measured_dots(v: Validation, goal: str) -> list[Dot]:
 
 
 def grid_items(v: Validation) -> str:
-    """Return the number of items behind the judges' values at every beta and tau, in words."""
+    """Format the number of items behind the judges' values at every beta and tau."""
     grid = v.sensitivity.grid if v.sensitivity else None
     return counted(surface.n_items for surface in grid.judges.values()) if grid else ""
 
@@ -157,7 +160,7 @@ def _names(winners: Sequence[str]) -> str:
 
 
 def best_by_beta(even: BreakEven | None) -> str:
-    """Return the best judge for each range of beta, in words."""
+    """Name the best judge for each range of beta."""
     if even is None or not even.pieces:
         return ""
     parts = [f"{_names(p.winners)} from {p.low:.3f} to {p.high:.3f}" for p in even.pieces]
@@ -165,7 +168,7 @@ def best_by_beta(even: BreakEven | None) -> str:
 
 
 def swept_grid(v: Validation) -> Grid | None:
-    """Return the grid of beta and tau, or None if no judge has a value on it."""
+    """Return the grid over beta and tau, or None if no judge has a value on it."""
     grid = v.sensitivity.grid if v.sensitivity else None
     surfaces = grid.judges.values() if grid else ()
     rows = [row for surface in surfaces for row in (*surface.consistency, *surface.bias)]
@@ -173,7 +176,7 @@ def swept_grid(v: Validation) -> Grid | None:
 
 
 def slider_grid(v: Validation) -> dict[str, object] | None:
-    """Return the computed values for the page's sliders."""
+    """Return the values on the grid, for the page's sliders."""
     grid = swept_grid(v)
     if grid is None:
         return None
@@ -196,7 +199,7 @@ def _rounded(rows: Sequence[Sequence[float | None]]) -> list[list[float | None]]
 
 
 def region_charts(v: Validation) -> list[Chart]:
-    """Draw the best judge over beta and tau for each goal."""
+    """Draw which judge is best at each beta and tau, for each goal."""
     if v.sensitivity is None or swept_grid(v) is None:
         return []
     return [_regions(v, goal, evens) for goal, evens in v.sensitivity.regions.items() if evens]
@@ -238,7 +241,7 @@ def _regions(v: Validation, goal: str, evens: Sequence[BreakEven]) -> Chart:
 
 
 def regret_charts(v: Validation) -> list[Chart]:
-    """Draw the regret of selecting by each metric, for each goal."""
+    """Draw the regret of selecting by each metric, with a chart per goal."""
     if v.choosing is None or not v.choosing.regret:
         return []
     goals = v.choosing.goals
@@ -272,7 +275,7 @@ def regret_charts(v: Validation) -> list[Chart]:
 
 
 def regret_rows(v: Validation) -> list[tuple[str, str, Regret, str, str]]:
-    """Return metric, goal, regret and number of shared items, for metrics with any regret."""
+    """Return metric, goal, regret and item counts, for metrics with nonzero regret."""
     if v.choosing is None:
         return []
     regrets, judges = v.choosing.regret, v.choosing.candidates

@@ -1,4 +1,4 @@
-"""Charts of judges by slice: the slice in which a judge agrees least comes first."""
+"""Draw judges by slice, with the slice in which a judge agrees least at the top."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_NEGATIVE = (0.0, inf)
 
 
 class _ChartWords(NamedTuple):
-    """Words for a chart's measure of a judge against raters."""
+    """Texts for a chart of the measure that compares a judge with raters."""
 
     title: str
     alt: str
@@ -60,7 +60,7 @@ CHART_WORDS: dict[ComparedMeasure, _ChartWords] = {
 
 @dataclass(frozen=True, slots=True)
 class SlicedView:
-    """A judge by slice on the page: a chart, and a table with its note."""
+    """A judge's slices on the page: a chart, a table and a note."""
 
     judge: str
     note: str
@@ -70,7 +70,7 @@ class SlicedView:
 
 
 def sliced_judges(v: Validation) -> list[SlicedView]:
-    """Return the slice views of ranked judges, best judge first."""
+    """Return the slices of each ranked judge for the page, best judge first."""
     views = []
     for judge in v.ranked_judges:
         of_judge = v.slices.of(judge.name) if v.slices else None
@@ -86,7 +86,7 @@ def _is_drawn(of_judge: SlicedJudge) -> bool:
 
 
 def _chart(v: Validation, of_judge: SlicedJudge) -> Chart:
-    """Draw a judge's and a rater's agreement in each slice, with intervals."""
+    """Draw the agreement of a judge and of a rater in each slice, with intervals."""
     assert v.slices is not None, "a judge has slices"
     kind, compared = judge_kinds(v)[of_judge.judge], v.slices.compared
     rows = [
@@ -109,7 +109,7 @@ def _chart(v: Validation, of_judge: SlicedJudge) -> Chart:
 def _rows(
     judge: str, row: JudgeSlice, kind: RowKind, compared: ComparedMeasure
 ) -> Iterator[IntervalRow]:
-    """Yield the judge's and a rater's row in a slice, on one line."""
+    """Yield the judge's row and the rater's row for a slice. Both are on one line of the chart."""
     name = slice_name(row.field, row.value)
     line = f"{name} ({row.n_items})"
     link = items_link(judge=judge, slice=name)

@@ -1,4 +1,4 @@
-"""A judge's slices as table rows, worst first, for the terminal and the page."""
+"""Convert a judge's slices to table rows for the terminal and the page, worst slice first."""
 
 from __future__ import annotations
 
@@ -37,17 +37,20 @@ COMPARED_WORDS: dict[ComparedMeasure, str] = {
 
 
 def slice_name(field: str, value: str) -> str:
-    """Return a slice's field and value on one line."""
+    """Return the slice's field and value as one line."""
     return cut(visible(f"{field}: {value}"), MAX_SLICE)
 
 
 def worst_first(rows: tuple[JudgeSlice, ...]) -> list[JudgeSlice]:
-    """Return the slices, sorted by the judge's deficit in agreement against other items."""
+    """Return a judge's slices, worst first compared with other items."""
     return sorted(rows, key=_difference)
 
 
 def _difference(row: JudgeSlice) -> float:
-    """Return how much better the judge is in a slice, by the first defined measure."""
+    """Return how much better the judge is in the slice than on other items.
+
+    The first defined measure decides.
+    """
     for name, sign in _ORDERED_BY.items():
         measure = row.measures.get(name)
         if measure is not None and measure.difference.value is not None:
@@ -64,7 +67,10 @@ _ORDERED_BY: dict[SlicedMeasure, int] = {  # 1 if more is better
 
 
 def slice_table(v: Validation, judge: str) -> tuple[str, list[str], list[list[str]]] | None:
-    """Return a table of a judge by slice, worst first: title, heads, rows; None without slices."""
+    """Return a table of a judge's slices, worst first, as title, heads and rows.
+
+    Return None without slices.
+    """
     of_judge = v.slices.of(judge) if v.slices else None
     if of_judge is None:
         return None
@@ -84,7 +90,7 @@ def slice_table(v: Validation, judge: str) -> tuple[str, list[str], list[list[st
 
 
 def terminal_slice_table(v: Validation) -> tuple[str, list[str], list[list[str]]] | None:
-    """Return a table of the first judge's agreement by slice, for 80 columns."""
+    """Return a table of the top judge's agreement by slice, at most 80 columns wide."""
     table = slice_table(v, v.decision.leader or "")
     if table is None:
         return None
@@ -94,7 +100,7 @@ def terminal_slice_table(v: Validation) -> tuple[str, list[str], list[list[str]]
 
 
 def slices_note(v: Validation, judge: str) -> str:
-    """Describe the comparison, the number of slices, and the pooled values."""
+    """Describe what is compared, the number of slices, and how many values are pooled."""
     assert v.slices is not None
     pooled = [
         f"{field.n_pooled} of {visible(field.name)}" for field in v.slices.fields if field.n_pooled
@@ -109,12 +115,12 @@ def slices_note(v: Validation, judge: str) -> str:
 
 
 def shown(value: float | None, compared: ComparedMeasure) -> str:
-    """Return a value for display: agreement in percent, others as numbers."""
+    """Format a value: agreement in percent, other measures as numbers."""
     return percent(value) if compared == "agreement" else number(value, 2)
 
 
 def _compared(row: JudgeSlice, compared: ComparedMeasure) -> tuple[str, ...]:
-    """Return the judge's and a rater's values of the comparing measure, with differences."""
+    """Return the judge's and a rater's values of the compared measure, with their differences."""
     sides = [
         (side.value, side.difference) for side in (row.measures.get(compared), row.human) if side
     ]
@@ -123,7 +129,7 @@ def _compared(row: JudgeSlice, compared: ComparedMeasure) -> tuple[str, ...]:
 
 
 def _others(row: JudgeSlice) -> tuple[str, str, str]:
-    """Return the ranking metric, the answered fraction and the signed error."""
+    """Return the slice's ranking metric, share of items answered and signed error as text."""
     measures = row.measures
     disagreement, error = measures.get("disagreement"), measures.get("signed_error")
     return (

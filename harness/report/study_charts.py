@@ -1,4 +1,4 @@
-"""Charts for a study's page that follow published figures, with a panel per task."""
+"""Draw published figures for a study's page, with a chart per task."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CERTAINTY_NOTE = (
 def figure_groups(
     figures: Mapping[str, TaskFigures], validations: Mapping[str, Validation]
 ) -> list[tuple[str, str, list[Chart], list[str]]]:
-    """Return each figure's heading, note, charts and reasons for missing ones, by task."""
+    """Return for each figure its heading, its note, its charts, and why charts are missing."""
     items = [
         (task, found.items, reason_words(found.items_reason)) for task, found in figures.items()
     ]

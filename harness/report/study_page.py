@@ -1,4 +1,4 @@
-"""Studies of several tasks, as text for a terminal and as a page."""
+"""Format a study over several tasks as text for a terminal and as a page."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ BETA_HEADS = ("judge", "task", "beta-hat", "on")
 
 
 def study_text(study: Study, names: Mapping[str, str], *, most_lines: int | None = None) -> str:
-    """Return decisions, beta and regret as tables; ``names`` are display names of metrics.
+    """Return decisions, beta and regret as tables. ``names`` are the metrics' display names.
 
     With ``most_lines``, the last columns are left out, and so are the tables and tasks that don't
     fit, which are counted.
@@ -112,13 +112,13 @@ NO_REGRET = (
 
 
 def defined_goals(study: Study) -> dict[str, str]:
-    """Return the goals whose regret is defined in some task, with their titles."""
+    """Return the goals with a defined regret in at least one task, with their titles."""
     defined = {row.goal for row in study.regrets if row.mean is not None}
     return {goal: title for goal, title in GOALS.items() if goal in defined}
 
 
 def _standing(leader: JudgeEvidence | None, n_rated: int) -> tuple[str, ...]:
-    """Return the first judge's value, its basis, and the judge's completeness."""
+    """Return the top judge's value, the items behind it, and the judge's completeness."""
     if leader is None:
         return ("NA", "", share(None, 0), share(None, 0))
     return (
@@ -130,7 +130,7 @@ def _standing(leader: JudgeEvidence | None, n_rated: int) -> tuple[str, ...]:
 
 
 def decision_rows(study: Study, names: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """Return one row per task, with columns in the order of `DECISION_HEADS`."""
+    """Return a row per task, with columns as in `DECISION_HEADS`."""
     return [
         (
             row.task,
@@ -148,7 +148,7 @@ def decision_rows(study: Study, names: Mapping[str, str]) -> list[tuple[str, ...
 
 
 def beta_rows(study: Study) -> list[tuple[str, ...]]:
-    """Return each judge's beta-hat in each task, with columns in the order of `BETA_HEADS`."""
+    """Return a row per task and judge with beta-hat, with columns as in `BETA_HEADS`."""
     tasks = {row.task: place for place, row in enumerate(study.tasks)}
     judges = {row.judge: place for place, row in reversed(list(enumerate(study.betas)))}
     ordered = sorted(study.betas, key=lambda row: (judges[row.judge], tasks[row.task]))
@@ -166,7 +166,7 @@ def beta_rows(study: Study) -> list[tuple[str, ...]]:
 def regret_table(
     study: Study, goal: str, names: Mapping[str, str]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows for the regret, with a row per metric, a column per task, a mean."""
+    """Return a table of regret by metric and task, with a column for the mean."""
     tasks = [row.task for row in study.tasks]
     rows = [
         [
@@ -182,7 +182,7 @@ def regret_table(
 
 
 def _prevalence_chart(task: str, prevalence: Prevalence) -> Chart:
-    """Draw the share of positive items by beta, with a line per cut-off."""
+    """Draw the share of positive items by beta, with a line for each cut-off."""
     rows = dict(zip(prevalence.taus, prevalence.shares, strict=True))
     series = [
         Series(f"tau {tau:g}", tuple(zip(prevalence.betas, rows[tau], strict=True)), f"j{place}")
@@ -203,7 +203,7 @@ def _prevalence_chart(task: str, prevalence: Prevalence) -> Chart:
 
 
 def names_in(study: Study, names: Mapping[str, str]) -> dict[str, str]:
-    """Return a unique name for each metric in a study's tables and charts."""
+    """Return a unique display name for each metric in a study."""
     shown = [row.metric for row in study.tasks]
     shown += [row.metric for row in study.regrets]
     shown += [curve.metric for curve in study.curves]
@@ -214,12 +214,12 @@ def names_in(study: Study, names: Mapping[str, str]) -> dict[str, str]:
 
 
 def metric_name(metric: str, names: Mapping[str, str]) -> str:
-    """Return a metric's name in a study. See `names_in`."""
+    """Return a metric's display name in a study. See `names_in`."""
     return names.get(metric, metric)
 
 
 def beta_charts(study: Study) -> list[Chart]:
-    """Draw beta-hat for the raters and each judge with its interval, in a chart per task."""
+    """Draw the raters' and each judge's beta-hat with its interval, in a chart per task."""
     charts = []
     for task in study.tasks:
         rows = [interval_row("raters", task.beta, "rater")]
@@ -241,7 +241,7 @@ def study_page(
     figures: Mapping[str, TaskFigures],
     validations: Mapping[str, Validation],
 ) -> str:
-    """Render a study as a page. See `study_text`. Figures and validations are by task."""
+    """Render a study as a page. Figures and validations are given by task. See `study_text`."""
     goals, names = defined_goals(study), names_in(study, names)
     name_of = partial(metric_name, names=names)
     regrets = [(title, *regret_table(study, goal, names)) for goal, title in goals.items()]
@@ -278,7 +278,7 @@ def study_page(
 def _chart(
     goal: str, title: str, curves: Sequence[RegretCurve], names: Mapping[str, str]
 ) -> Chart | None:
-    """Draw each metric's mean regret over the raters' beta, or None if no task has any."""
+    """Draw each metric's mean regret by the raters' beta. Return None if no task has a regret."""
     drawn = [curve for curve in curves if curve.goal == goal]
     if not drawn:
         return None

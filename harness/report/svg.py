@@ -1,4 +1,4 @@
-"""SVG elements, linear scales and the width of text."""
+"""Build SVG elements, linear scales and estimates of text width."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEAR = 0.02  # share of the values' span that an axis adds beyond them
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One SVG element. ``title`` is its tooltip, ``link`` its target within the page."""
+    """SVG element. ``title`` is its tooltip, ``link`` is a target on the page."""
 
     tag: str
     attributes: Mapping[str, str]
@@ -30,7 +30,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class PixelScale:
-    """A linear map from ``low .. high`` to ``start .. end`` in pixels."""
+    """Linear scale that maps ``low .. high`` to ``start .. end`` in pixels."""
 
     low: float
     high: float
@@ -47,7 +47,7 @@ class PixelScale:
         within: tuple[float, float] = (-math.inf, math.inf),
         ends_near: bool = False,
     ) -> PixelScale:
-        """Return a scale from one round number to another around the finite values.
+        """Return a scale around the finite values, with round numbers at both ends.
 
         The scale stays ``within`` limits, unless these leave no span. With ``ends_near``, its upper
         end is just above the highest value instead of round.
@@ -63,11 +63,11 @@ class PixelScale:
         return cls(*(limits if limits[1] - limits[0] >= INVISIBLE else (low, high)), start, end)
 
     def __call__(self, value: float) -> float:
-        """Return the pixel of a value."""
+        """Return the pixel position of a value."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Return about five round numbers within the scale."""
+        """Return about five round numbers on the scale."""
         step = _round_step(self.high - self.low)
         first, last = math.ceil(self.low / step - 1e-6), math.floor(self.high / step + 1e-6)
         return [round(i * step, 10) for i in range(first, last + 1)]
@@ -82,7 +82,7 @@ def _round_step(span: float) -> float:
 def mark(
     tag: str, classes: str, attributes: Mapping[str, float | str], text: str = "", title: str = ""
 ) -> Mark:
-    """Return an SVG element of a class, with lengths rounded to two decimals."""
+    """Return an SVG element with a class. Lengths are rounded to two decimals."""
     written = {
         name: value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
         for name, value in attributes.items()
@@ -101,20 +101,20 @@ def label(x: float, y: float, text: str, classes: str, anchor: str = "start") ->
 
 
 def path(points: Sequence[tuple[float, float]], classes: str, name: str = "") -> Mark:
-    """Return straight lines between consecutive points."""
+    """Return straight lines that connect consecutive points."""
     steps = " L".join(f"{x:.2f} {y:.2f}" for x, y in points)
     return mark("path", classes, {"d": f"M{steps}", "data-of": name})
 
 
 def clip(text: str, width: float) -> str:
-    """Shorten a text in its middle to fit a width, because long names often differ at the ends."""
+    """Shorten a text in the middle to fit a width. Long names often differ at their ends."""
     n = max(int(width / CHARACTER + INVISIBLE), 2)
     tail = (n - 1) // 2
     return text if len(text) <= n else f"{text[: n - 1 - tail]}…{text[len(text) - tail :]}"
 
 
 def wrap_name(name: str, width: float) -> list[str]:
-    """Break a name into lines, if possible after blanks, slashes, hyphens or underscores."""
+    """Break a name into lines, preferably after blanks, slashes, hyphens or underscores."""
     n = max(int(width / CHARACTER), 1)
     parts = re.findall(rf".{{1,{n}}}(?:(?<=[ /_-])|$)|.{{1,{n}}}", name)
     return [part.strip() for part in parts]

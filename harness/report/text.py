@@ -1,4 +1,4 @@
-"""Validations as text for a terminal, 80 columns wide."""
+"""Format a validation as text for a terminal, 80 columns wide."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ POPULATION_METRICS = {  # estimates for infinitely many raters
 
 
 def translation_text(v: Validation, judge: JudgeResult) -> str:
-    """Return F-hat from pairs, or else by maximum likelihood from independent calls, or NA."""
+    """Format F-hat from pairs, or else from independent calls by maximum likelihood, or NA."""
     if judge.F is not None:
         n_endorsed = judge.n_endorsed
         reasons: list[Reason] = ["never_endorsed"] * len(v.task.response_sets)
@@ -81,7 +81,7 @@ def _columns(
     reasons: Sequence[Reason],
     n_endorsed: tuple[int, ...] = (),
 ) -> Iterator[str]:
-    """Yield each set of several options with its choices, then the number of NA with reasons."""
+    """Describe the choices for each set with several options, then count the undefined columns."""
     undefined: Counter[str] = Counter()
     labels = choice_labels(v)
     for i, (keys, shares) in enumerate(
@@ -105,7 +105,7 @@ def _columns(
 
 
 def rubric_table(v: Validation, rubric: RubricResult, *, intervals: bool = True) -> TitledRows:
-    """Return a table of each judge's kappa by criterion and level, best first."""
+    """Return a table of each judge's kappa by criterion and level, best judge first."""
     met_at = "if all criteria are met"
     if rubric.threshold < 1.0:
         met_at = f"at {rubric.threshold:.0%} of the weight of its criteria"
@@ -125,7 +125,7 @@ def rubric_table(v: Validation, rubric: RubricResult, *, intervals: bool = True)
 
 
 def second_questions_table(asked: SecondQuestions) -> TitledRows:
-    """Return a table of each judge's share of second questions, and its two ranks."""
+    """Return a table of each judge's share of second questions, and its ranks with and without."""
     rows = [
         [
             judge.judge,
@@ -173,7 +173,7 @@ def render(
 
 
 def _parts(validation: Validation, *, details: bool, width: int) -> list[TextPart]:
-    """Return all lines in order, grouped by the parts that can be left out."""
+    """Return all lines in order, as parts that can be left out or must stay."""
     parts = [TextPart(headline(validation))]
     if validation.task.notice and validation.evidence is None:
         parts.append(TextPart(f"({validation.task.notice})"))
@@ -200,7 +200,7 @@ def _parts(validation: Validation, *, details: bool, width: int) -> list[TextPar
 
 
 def _sentences(lines: Sequence[str], optional: Collection[str]) -> list[TextPart]:
-    """Return lines as paragraphs, of which the optional ones and later steps can be left out."""
+    """Return lines as paragraphs. Optional lines and later next steps can be left out."""
     kinds: list[PartKind] = [
         "sentence" if line in optional else "step" if line.startswith(LATER_STEP) else ""
         for line in lines
@@ -209,7 +209,7 @@ def _sentences(lines: Sequence[str], optional: Collection[str]) -> list[TextPart
 
 
 def _ranked(validation: Validation, *, details: bool, width: int) -> list[TextPart]:
-    """Return the ranking, with the basis of its comparison, and the tables below it."""
+    """Return the ranking, preceded by how judges are compared and followed by other tables."""
     parts = []
     if compared := compared_on(validation, reasons=details):
         parts.append(TextPart(paragraph(f"{capitalized(compared)}.")))
@@ -239,7 +239,7 @@ def _ranked(validation: Validation, *, details: bool, width: int) -> list[TextPa
 
 
 def _ranking(validation: Validation, *, details: bool, width: int) -> TextPart:
-    """Return the table of the judges, of which all after the first `LEAST_ROWS` can be left out."""
+    """Return the ranking table. Judges after the first `LEAST_ROWS` can be left out."""
     ranking = ranking_table(validation, "terminal", with_all_baselines=details)
     of_judges = [i for i, row in enumerate(ranking.rows) if row.judge is not None]
     table = ShortTable(ranking.heads, ranking.cells, width, "judge", of_judges[LEAST_ROWS:])
@@ -247,7 +247,7 @@ def _ranking(validation: Validation, *, details: bool, width: int) -> TextPart:
 
 
 def _further_tables(validation: Validation) -> Iterator[TitledRows]:
-    """Yield a validation's tables other than the ranking."""
+    """Yield the tables of a validation other than the ranking."""
     if validation.scores:
         yield strata_table(validation.scores, intervals=False)
     if validation.second_questions:
@@ -257,7 +257,7 @@ def _further_tables(validation: Validation) -> Iterator[TitledRows]:
 
 
 def cost_lines(validation: Validation) -> Iterator[str]:
-    """Yield each judge's cost in this run, and the cost of one answered verdict."""
+    """Yield a line with each judge's cost in this run and its cost per answered verdict."""
     for judge in validation.judges:
         cost = judge.cost
         if not (cost.n_paid + cost.n_from_store) or (cost.usd == 0 and not cost.usd_per_answered):
@@ -275,7 +275,7 @@ def cost_lines(validation: Validation) -> Iterator[str]:
 
 
 def _legend(validation: Validation, ranking: Ranking) -> list[str]:
-    """Describe the intervals' method and coverage, and the metric with the other estimand."""
+    """Explain the intervals, and give the metric for the other estimand."""
     metric = validation.metric(ranking.metric)
     estimand = metric.estimand if metric else DESIGN_VALUE
     level = level_text(validation.settings.confidence)
@@ -297,7 +297,7 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
 
 
 def _translations(validation: Validation) -> list[str]:
-    """Return each judge's F-hat with an explanation, or nothing without options."""
+    """Return each judge's F-hat with an explanation, or nothing for tasks without options."""
     if not validation.task.options:
         return []
     lines = [f"F-hat: {j.name} {translation_text(validation, j)}." for j in validation.judges]
@@ -316,7 +316,7 @@ def _method(validation: Validation) -> str:
 
 
 def _outcomes(validation: Validation) -> str:
-    """Count the outcomes of the replies by elicitation, then judge."""
+    """Count reply outcomes by elicitation, then by judge."""
     names = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
     heads = ("judge", "planned", "answ.", "abst.", "refus.", "inval.", "fail.", "not asked")
     by_elicitation: dict[str, list[tuple[str, ...]]] = {}
@@ -332,12 +332,12 @@ def _outcomes(validation: Validation) -> str:
 
 
 def verdict_paragraph(validation: Validation) -> str:
-    """Return the verdict as `render` prints it."""
+    """Return the sentence with the verdict, as in `render`."""
     return paragraph(summary(validation)[0])
 
 
 def prevalence_lines(v: Validation) -> Iterator[str]:
-    """Yield the raters' share of positive items, each judge's bias, and the limits of one beta."""
+    """Yield the raters' share of positive items, each judge's bias, and a warning about beta."""
     prevalence = v.humans.prevalence
     if prevalence is None:
         return
@@ -362,7 +362,7 @@ def prevalence_lines(v: Validation) -> Iterator[str]:
 
 
 def missed_line(v: Validation) -> str:
-    """Warn that one beta for all items doesn't describe the raters' sets, or "" if it could."""
+    """Warn if one beta for all items does not describe the raters' sets, else return ""."""
     prevalence = v.humans.prevalence
     if prevalence is None or not prevalence.is_missed:
         return ""

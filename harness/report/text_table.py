@@ -1,4 +1,4 @@
-"""Tables and paragraphs for a terminal, drawn with rich."""
+"""Draw tables and paragraphs for a terminal with rich."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def draw_table(
 def _fitted(
     naturals: Sequence[int], bodies: Sequence[int], floors: Sequence[int], room: int
 ) -> list[int]:
-    """Narrow columns until they fit, wrapping heads first and then the widest texts."""
+    """Narrow columns until they fit. Wrap heads first, then the widest texts."""
     widths = list(naturals)
     for least in ([max(pair) for pair in zip(bodies, floors, strict=True)], floors):
         while sum(widths) > room:
@@ -87,18 +87,18 @@ def _fitted(
 
 
 def paragraph(text: str) -> str:
-    """Wrap a text between words to 80 columns. Names and commands in backticks are never broken."""
+    """Wrap a text to 80 columns. Never break names, or commands in backticks."""
     joined = CODE.sub(lambda code: code[0].replace(" ", UNBROKEN), visible(text))
     return WORDS.fill(joined).replace(UNBROKEN, " ")
 
 
 def _is_text(cell: str) -> bool:
-    """Return whether a cell can wrap: several words that aren't a number with its interval."""
+    """Return whether a cell can be wrapped: it has several words and is not just a number."""
     return " " in cell.strip() and not NUMBER.fullmatch(cell.strip())
 
 
 def _longest_piece(text: str) -> int:
-    """Return the columns of the longest part of a cell that is never broken."""
+    """Return the width of a cell's longest unbreakable part, in columns."""
     from rich.cells import cell_len  # noqa: PLC0415 -- for tables alone
 
     pieces = text.split() if _is_text(text) else [text]

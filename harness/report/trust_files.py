@@ -1,4 +1,4 @@
-"""Tables of accepted verdicts, and of the items that a person must rate."""
+"""Write tables of accepted verdicts, and of items that a person must rate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMS = {"majority": "forced_choice", "rater": "forced_choice", "set": "response
 
 
 def accepted_csv(result: VerdictTrust) -> str:
-    """Return a row for each verdict, in a format that `harness validate --verdicts` also reads."""
+    """Return a CSV row for each verdict. `harness validate --verdicts` can read this format."""
     rows = [
         {
             "item": verdict.item,
@@ -31,6 +31,6 @@ def accepted_csv(result: VerdictTrust) -> str:
 
 
 def queue_csv(result: VerdictTrust) -> str:
-    """Return the other items for ``harness annotate --queue``, least confident verdicts first."""
+    """Return the items to rate as CSV for ``harness annotate --queue``, least confident first."""
     form = FORMS[result.error_kind]
     return csv_text([{"item": item, "elicitation": form} for item in result.rest], QUEUE)

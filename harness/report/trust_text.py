@@ -1,4 +1,4 @@
-"""Text about a judge's verdicts that can be accepted without a person."""
+"""Describe which of a judge's verdicts can be accepted without a person."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ TESTS = {
 
 
 def trust_text(result: VerdictTrust) -> str:
-    """Return lines of text on accepted verdicts, the evidence, and the remaining items."""
+    """Describe the accepted verdicts, the evidence and the remaining items as text."""
     return "\n".join(map(paragraph, trust_lines(result)))
 
 
 def trust_lines(result: VerdictTrust) -> Iterator[str]:
-    """Yield a sentence or two each on accepted verdicts, the evidence, and the raters' error."""
+    """Yield a sentence or two on each: accepted verdicts, the evidence, and the raters' error."""
     bound = f"{result.max_error:.3g}"
     claim = f"at most {100 * result.max_error:.3g}% of them {ERRORS[result.error_kind]}"
     if result.n_accepted:
@@ -80,7 +80,7 @@ def _why(result: VerdictTrust, bound: str) -> str:
 
 
 def _evidence(result: VerdictTrust) -> Iterator[str]:
-    """Describe the test, its items, and the confidence used."""
+    """Describe the test, the items in it, and the confidence that it uses."""
     if result.error is not None:
         n_errors = percent(result.error)
         yield (
@@ -103,7 +103,7 @@ def _evidence(result: VerdictTrust) -> Iterator[str]:
 
 
 def _confidence(result: VerdictTrust) -> str:
-    """Describe the deciding confidence, its threshold, and its selection."""
+    """Describe the confidence that decides, its threshold, and how both were selected."""
     text = f"Confidence: {SIGNALS[result.signal]}"
     if result.signal == "combined":
         weights = [f"{NAMES[name]} {number(weight, 2)}" for name, weight in result.weights.items()]
@@ -117,7 +117,7 @@ def _confidence(result: VerdictTrust) -> str:
 
 
 def _raters(result: VerdictTrust) -> Iterator[str]:
-    """Report how often raters err by the same rule, and its meaning for the bound."""
+    """Report how often raters err by the same definition, and what this means for the bound."""
     if result.raters_error is None:
         yield "With one rater per item, the ratings can't show how often raters themselves differ."
         return

@@ -1,4 +1,4 @@
-"""Unreadable replies in sentences: their number, causes, possible fixes, and examples."""
+"""Describe unreadable replies: how many there are, their causes, fixes and examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOOSER = "a less strict content filter, if the provider lets you set one"
 
 
 def sentence(replies: UnreadableReplies) -> str:
-    """Report the number of a judge's unreadable replies, with their causes."""
+    """Report how many of a judge's replies are unreadable, and why."""
     causes = ", ".join(f"{cause} ({n})" for cause, n in replies.causes.items())
     parts = [
         f"{n} of {n_asked} {RATINGS[elicitation]}"
@@ -32,14 +32,14 @@ def sentence(replies: UnreadableReplies) -> str:
 
 
 def _outcomes(replies: UnreadableReplies) -> str:
-    """Name the outcomes that these replies have."""
+    """Name the outcomes among these replies: unreadable, refusals or both."""
     if not replies.n_refused:
         return "unreadable"
     return "refusals" if replies.n_refused == replies.n else "refusals or unreadable"
 
 
 def attempts(replies: UnreadableReplies) -> str:
-    """Suggest fixes, or "" if nothing is known to help."""
+    """Suggest fixes. Return "" if none is known."""
     commands = [*replies.options, *(f"{replies.judge}@{name}" for name in replies.strategies)]
     tries = [f"`{command}`" for command in commands]
     tries += [PARSER] if replies.reasoning_only else []
@@ -52,18 +52,18 @@ def attempts(replies: UnreadableReplies) -> str:
 
 
 def example_lines(replies: UnreadableReplies) -> list[str]:
-    """Return examples as indented lines, with control characters as pictures."""
+    """Return examples as indented lines. Control characters become visible symbols."""
     return [f"    - {visible(text)}" for text in replies.examples]
 
 
 def worth_reading(v: Validation) -> list[UnreadableReplies]:
-    """Return the first judge's unreadable replies, or every judge's if none could be compared."""
+    """Return the top judge's unreadable replies, or every judge's if no judge is compared."""
     leader = v.decision.leader
     return [replies for replies in v.unreadable if leader in {None, replies.judge}]
 
 
 def first_step(v: Validation) -> str:
-    """Suggest how to make replies readable if the recommendation depends on them.
+    """Suggest how to get readable replies, if unreadable replies affect the recommendation.
 
     At least half of the missing answers, or most of the replies so far, must be unreadable.
     """

@@ -1,4 +1,4 @@
-"""The first lines of a result in plain words, for the terminal and the first screen of the page.
+"""State the main result in plain words, for the terminal and the page's first screen.
 
 The lines cover, in this order: whether to use a judge, and which; the reason, in two numbers; its
 rate of agreement with another rater; its most common error, with an example; its weakest slice; its
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def verdict(v: Validation) -> str:
-    """State whether to use a judge, and which, with the assumption if beta is assumed."""
+    """State whether to use a judge, and which one. If beta is assumed, add the assumption."""
     leader, assumed = v.decision.leader, ""
     assert leader is not None, "without a leader, nothing is decided"
     if v.settings.beta is not None:
@@ -62,7 +62,7 @@ def verdict(v: Validation) -> str:
 
 
 def because(v: Validation, *, missing: bool = True) -> str:
-    """Compare the best judge with a baseline, after the parts ``missing`` for the verdict "use"."""
+    """Compare the best judge with a baseline. If ``missing``, first list what "use" would need."""
     check = v.decision.checks[BEATS_BASELINES.kind]
     assert v.evidence is not None
     parts = []
@@ -87,7 +87,7 @@ def because(v: Validation, *, missing: bool = True) -> str:
 
 
 def baseline_words(v: Validation, name: str) -> str:
-    """Describe a baseline's behaviour, with the answer that it always gives."""
+    """Describe how a baseline answers. If it always gives the same answer, name this answer."""
     rows = v.evidence.baselines if v.evidence else ()
     answers = next((row.answers for row in rows if row.name == name), ())
     if len(answers) != 1:
@@ -102,7 +102,7 @@ def quoted_option(v: Validation, key: str) -> str:
 
 
 def quality(v: Validation) -> str:
-    """Report how often the first judge agrees with another rater, else how close it is to one.
+    """Report how often the top judge agrees with a different rater, else how close it is to one.
 
     If a judge fails and items have one rater each, report the limits of such ratings.
     """
@@ -112,18 +112,18 @@ def quality(v: Validation) -> str:
 
 
 def has_single_ratings(v: Validation) -> bool:
-    """Return whether no item has the second rating that a human rater needs as a comparison."""
+    """Return whether items have only one rating each, so that no human rater can be compared."""
     check = v.decision.checks.get(ONE_HUMAN.kind)
     return check is not None and check.reason == "single_rating"
 
 
 def raters_say(v: Validation) -> str:
-    """Return the subject and verb for the answer that a judge's error is compared with."""
+    """Return the subject and verb that introduce the raters' answer in a sentence on errors."""
     return "the rater says" if has_single_ratings(v) else "most raters say"
 
 
 def agreement(v: Validation) -> str:
-    """Report how often the first judge agrees with another rater, and how often a rater does.
+    """Report how often the top judge agrees with a different rater, and how often a rater does.
 
     The result is "" if no item has two forced choices and one from the judge.
     """
@@ -139,7 +139,7 @@ def agreement(v: Validation) -> str:
 
 
 def _more(v: Validation, agreeing: HumanReference) -> str:
-    """Return the interval for the difference between a rater and the judge, in items per 100."""
+    """Return the interval for a rater's agreement minus the judge's, in items per 100."""
     if agreeing.low is None or agreeing.high is None:
         return "no interval: fewer than five items or groups; "
     low, high = round(100 * agreeing.low), round(100 * agreeing.high)
@@ -153,7 +153,7 @@ def _more(v: Validation, agreeing: HumanReference) -> str:
 
 
 def commonest_error(v: Validation, *, texts: bool = True) -> str:
-    """Name the first judge's most common error, with one item, or "" without any.
+    """Describe the top judge's most common error with an example item, or return "".
 
     ``texts`` adds the item's beginning, if the run keeps texts.
     """
@@ -173,7 +173,7 @@ def commonest_error(v: Validation, *, texts: bool = True) -> str:
 
 
 def worst_slice(v: Validation) -> str:
-    """Name the slice with evidence that the first judge agrees less, or "" without any."""
+    """Name the slice with evidence that the top judge agrees less, or return ""."""
     of_judge = v.slices.of(v.decision.leader or "") if v.slices else None
     if v.slices is None or of_judge is None or of_judge.worst_row is None:
         return ""
@@ -211,12 +211,12 @@ RATER: dict[ComparedMeasure, str] = {
 
 
 def slice_words(field: str, value: str) -> str:
-    """Describe a slice by its items' common field."""
+    """Describe a slice by the value that its items share."""
     return f'items with {visible(field)} "{visible(value)}"'
 
 
 def closeness(v: Validation) -> str:
-    """Report whether the first judge is closer to the raters than another rater is."""
+    """Report whether the top judge is closer to the raters than a different rater is."""
     check = v.decision.checks[ONE_HUMAN.kind]
     human = v.evidence.judges[0].human if v.evidence else None
     if human is None or human.difference is None or check.passed is None:
@@ -233,10 +233,10 @@ def closeness(v: Validation) -> str:
 
 
 def human_pair(v: Validation) -> str:
-    """Compare the leader with a rater at one reply each, if judges are compared on several.
+    """Compare the top judge with a rater at one reply per item, or return "".
 
-    The result is "" if judges are compared on one reply, because a human rater then is listed among
-    them.
+    This is needed only if judges are compared on several replies. The result is "" if judges are
+    compared on one reply, because a human rater then is listed among them.
     """
     if v.evidence is None or v.decision.leader is None or not v.evidence.human_is_apart:
         return ""
@@ -247,7 +247,7 @@ def human_pair(v: Validation) -> str:
 
 
 def _pair(evidence: Evidence, human: HumanReference) -> str:
-    """Return the difference from a human rater, with both values if no table shows them."""
+    """Return the difference from a human rater. Add both values if no table shows them."""
     difference = f"difference {with_bounds(human.difference, human.low, human.high)}"
     on_items = f"{difference} on {counted([human.n_items])}"
     if not evidence.human_is_apart:
@@ -266,7 +266,7 @@ CheckOutcome: TypeAlias = Literal["passed", "failed", "open"]
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """A row in the recommendation's checklist.
+    """Row in the recommendation's checklist.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ class CheckRow:
 
 
 def check_rows(v: Validation) -> list[CheckRow]:
-    """Return the checks for recommending the first judge, or none without a first judge."""
+    """Return a row for each check of the top judge. Empty without a top judge."""
     checks = v.decision.checks
     if v.decision.leader is None or not checks:
         return []
@@ -310,7 +310,7 @@ def _check_row(v: Validation, row: CheckOfUse) -> CheckRow:
 
 
 def missing_words(v: Validation, kind: str) -> str:
-    """State that a check failed, or why it's undecided."""
+    """State that a check failed, or that it is undecided, with the reason."""
     check = v.decision.checks[kind]
     said = _filled(v, check, check_of_use(kind).template(check, v))
     why = why_open(v, check) if check.passed is None else ""
@@ -318,31 +318,31 @@ def missing_words(v: Validation, kind: str) -> str:
 
 
 def passed_sentences(v: Validation) -> str:
-    """Yield the sentences of passed checks that have one."""
+    """Yield a sentence for each passed check that has one."""
     checks = ((row, v.decision.checks.get(row.kind)) for row in all_checks())
     templates = ((c, row.template(c, v)) for row, c in checks if c is not None and c.passed)
     return " ".join(_filled(v, check, template) for check, template in templates if template)
 
 
 def step_words(v: Validation, kind: str) -> str:
-    """Describe a way to settle a check that didn't pass."""
+    """Describe what to do about a check that did not pass."""
     check = v.decision.checks[kind]
     return _filled(v, check, check_of_use(kind).step(check, v))
 
 
 def why_open(v: Validation, check: Check) -> str:
-    """Explain why a check can't be decided, or "" if unknown."""
+    """Explain why a check cannot be decided. Return "" if the reason is unknown."""
     text = reason_words_of(check_of_use(check.kind), check.reason)
     return _filled(v, check, text)
 
 
 def reason_words_of(row: CheckOfUse, reason: CheckReason) -> str:
-    """Return a reason in the words of a check, as a template, or "" without one."""
+    """Return a template for a reason, in a check's own words if it has them, or ""."""
     return row.why_open.get(reason) or REASONS.get(cast("Reason", reason), "")
 
 
 def _filled(v: Validation, check: Check, template: str) -> str:
-    """Fill numbers and names into a template."""
+    """Fill numbers and names into a sentence's template."""
     return template.format(
         n=check.n,
         items=counted([check.n]),
@@ -357,7 +357,7 @@ def _filled(v: Validation, check: Check, template: str) -> str:
 
 
 def _of_annotator_test(v: Validation) -> dict[str, str]:
-    """Return the leader's wins minus losses, and the eps with which it would pass."""
+    """Return the numbers from the top judge's annotator test for use in templates."""
     section = v.replacement
     test = v.evidence.judges[0].annotator_test if v.evidence else None
     if test is None or section is None:

@@ -1,4 +1,4 @@
-"""Words for names in results: reasons for NA, checks, baselines, metrics, settings."""
+"""Words for names in results, such as reasons for NA, checks, baselines, metrics and settings."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The report as one HTML page."""
+"""Render the report as one HTML page."""

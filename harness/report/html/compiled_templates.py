@@ -1,4 +1,4 @@
-"""Compiled templates, stored with Python's compiled modules to save 0.2 s of CPU per page."""
+"""Store compiled templates next to Python's compiled modules, which saves 0.2 s per page."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class CompiledTemplates(FileSystemBytecodeCache):
-    """Compiled templates of one folder. A template is compiled again if it can't be stored."""
+    """Compiled templates of a folder. A template that cannot be stored is compiled each time."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Read a compiled template, if there is one."""
+        """Read a compiled template if one is stored."""
         with suppress(OSError):
             super().load_bytecode(bucket)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Write a compiled template."""
+        """Store a compiled template."""
         with suppress(OSError):
             Path(self.directory).mkdir(parents=True, exist_ok=True)
             super().dump_bytecode(bucket)
 
 
 def compiled_templates(templates: Path) -> CompiledTemplates | None:
-    """Return a folder's compiled templates, or None if Python doesn't write compiled modules."""
+    """Return a folder's compiled templates, or None if Python does not write compiled modules."""
     if sys.dont_write_bytecode:
         return None
     return CompiledTemplates(str(Path(cache_from_source(str(templates / "compiled.py"))).parent))

@@ -1,4 +1,4 @@
-"""Items, prompts and provenance on the page."""
+"""Items, prompts and provenance for the page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class SelftestSection(TypedDict):
-    """A self-test in a run's report: sentences, and tables with charts."""
+    """A self-test in a run's report, with sentences, tables and charts."""
 
     lead: list[str]
     parts: list[dict[str, object]]
@@ -39,7 +39,7 @@ class SelftestSection(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class JudgeCalls:
-    """Details of the calls to one judge.
+    """Details about the calls to one judge.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class JudgeCalls:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Details:
-    """Contents of a run folder besides its numbers.
+    """Contents of a run folder other than its numbers.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ def details_of(
     certainty: Certainty | None = None,
     show_raters: bool = False,
 ) -> Details:
-    """Collect a source's contents for the page, besides the numbers.
+    """Collect a source's contents, other than its numbers, for the page.
 
     A run folder adds prompts, versions and details of calls. ``certainty`` adds the strata for
     filtering items. Raters keep their names only with ``show_raters``.
@@ -137,7 +137,7 @@ def details_of(
 
 
 def _selftest(folder: RunFolder) -> SelftestSection | None:
-    """Return a run's self-test, or None without one, or without the edge that shows it."""
+    """Return a run's self-test, or None without a self-test or without the edge that shows it."""
     path = folder.path / SELFTEST_FILE
     if not path.exists() or not has_edge("experiments"):
         return None
@@ -151,7 +151,7 @@ def _selftest(folder: RunFolder) -> SelftestSection | None:
 
 
 def _search(folder: RunFolder) -> SearchSection | None:
-    """Return the search that ended with a run, or None without one."""
+    """Return the search that produced a run, or None without one."""
     path = folder.path / SECTION
     if not path.exists():
         return None
@@ -192,7 +192,7 @@ def _judge_calls(source: Source, folder: RunFolder | None) -> Iterable[JudgeCall
 
 
 class ExperimentEdge(Protocol):
-    """Protocol for the part of the experiments edge that shows a self-test."""
+    """Part of the experiments edge that shows a self-test."""
 
     def selftest_section(self, text: bytes) -> SelftestSection:
-        """Return the section on a self-test for a run's report."""
+        """Return the section of a run's report on its self-test."""

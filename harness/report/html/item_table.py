@@ -1,4 +1,4 @@
-"""Items with all their ratings and replies as texts, and the page's filters for them."""
+"""Convert items with all ratings and replies to texts, and define the page's item filters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CLASS_WORDS = {"CANNOT_ASSESS": "cannot assess"}
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
-    """One rating or reply, with the ``name`` of the rater or judge."""
+    """A rating or reply. ``name`` is the rater's or the judge's."""
 
     name: str
     elicitation: Elicitation
@@ -51,13 +51,13 @@ class ShownAnswer:
 
     @property
     def size(self) -> int:
-        """Approximate number of characters that it adds to the page."""
+        """Approximate number of characters that the answer adds to the page."""
         return len(self.text) + len(self.reply) + ANSWER_SIZE
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeCell:
-    """The answers of one judge to one item.
+    """One judge's answers to an item.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class JudgeCell:
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One item of the table.
+    """Row of the item table.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class ItemRow:
 
     @property
     def n_judges_apart(self) -> int | None:
-        """Number of judges whose most common choice isn't one of the raters' most common.
+        """Number of judges whose most common answer is not one of the raters' most common answers.
 
         The number is None if no judge and rater made a choice.
         """
@@ -120,7 +120,7 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class FullItem:
-    """The whole text of an item, its ratings and the replies to it."""
+    """Full text of an item, with its ratings and replies."""
 
     text: str
     raters: tuple[ShownAnswer, ...]
@@ -128,13 +128,13 @@ class FullItem:
 
     @property
     def size(self) -> int:
-        """Approximate number of characters that it adds to the page."""
+        """Approximate number of characters that the item adds to the page."""
         return len(self.text) + sum(answer.size for answer in (*self.raters, *self.judges))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ItemTable:
-    """Items with the answers of raters and judges, the most disputed first.
+    """Items with answers from raters and judges, most disputed items first.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class ItemTable:
 def item_table(
     answers: AnsweredItems, raters: Mapping[str, str] | None = None, *, by_key: bool = False
 ) -> ItemTable:
-    """Return the items of a source as texts.
+    """Return a source's items and answers as texts.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def _judge_cell(answers: JudgeAnswers, labels: Mapping[str, str], *, is_open: bo
 
 
 def _reply_text(verdict: GivenVerdict) -> str:
-    """Return a reply, with a note if the answers were shown in the other order."""
+    """Return a reply's text. Add a note if the answers were shown in reverse order."""
     order = "(answers shown in the other order) " if verdict.swapped else ""
     return order + cut(verdict.text, MAX_REPLY)
 
@@ -240,7 +240,7 @@ def _reply_text(verdict: GivenVerdict) -> str:
 def _full_items(
     answers: AnsweredItems, ratings: Sequence[Sequence[ShownAnswer]], labels: Mapping[str, str]
 ) -> Iterator[FullItem]:
-    """Yield items with all ratings and replies, as many as fit into the page."""
+    """Yield items with all ratings and replies, until the page's size limit is reached."""
     size = 0
     for row, of_raters in zip(answers.rows, ratings, strict=True):
         replies = [
@@ -257,7 +257,7 @@ def _full_items(
 
 
 def _counted(answers: list[ShownAnswer]) -> list[ShownAnswer]:
-    """Join equal answers into one, with their count."""
+    """Merge equal answers, and add their count."""
     if len({answer.name for answer in answers}) == len(answers):  # quick: one reply of each judge
         return answers
     return [
@@ -267,7 +267,7 @@ def _counted(answers: list[ShownAnswer]) -> list[ShownAnswer]:
 
 
 def answer_text(value: object, labels: Mapping[str, str]) -> str:
-    """Return a value as text: an option, a set in braces, or a set and its choice."""
+    """Format a value: an option, a set in braces, or a set followed by its choice."""
     match value:
         case None:
             return ""
@@ -280,17 +280,20 @@ def answer_text(value: object, labels: Mapping[str, str]) -> str:
 
 
 def quoted_number(text: str) -> str:
-    """Return an option, in quotation marks if it looks like a count."""
+    """Return an option's name, in quotation marks if it looks like a count."""
     return f'"{text}"' if NUMERIC.fullmatch(text) else text
 
 
 def option_labels(task: Task) -> dict[str, str]:
-    """Return the label of each option, or its key if it has none."""
+    """Return each option's label, or its key if it has no label."""
     return {option.key: quoted_number(option.label or option.key) for option in task.options}
 
 
 def _keys(task: Task) -> tuple[tuple[str, str], ...]:
-    """Return the options with keys short enough to replace their labels, with both."""
+    """Return the options' keys and labels, if the keys are short enough to replace the labels.
+
+    Otherwise, return an empty tuple.
+    """
     pairs = [(option.key, option.label or option.key) for option in task.options]
     are_short = sum(len(key) for key, _ in pairs) < sum(len(label) for _, label in pairs)
     return tuple(pairs) if are_short else ()
@@ -303,7 +306,7 @@ def _verdict_text(verdict: GivenVerdict, labels: Mapping[str, str]) -> str:
 
 @lru_cache(MAX_TALLIES)
 def _tally(answers: tuple[tuple[str, str], ...], *, is_open: bool) -> str:
-    """Count answers (pairs of elicitation and text), on one line per elicitation.
+    """Count answers, given as pairs of elicitation and text, with one line per elicitation.
 
     The most frequent answers come first, but numbers on an open scale are sorted by value.
     """
@@ -325,7 +328,7 @@ def _tally(answers: tuple[tuple[str, str], ...], *, is_open: bool) -> str:
 
 
 def _open_tally(answers: Sequence[str]) -> str:
-    """Count numbers, sorted by value, or texts, the most frequent first."""
+    """Count numbers in increasing order, or texts from the most to the least frequent."""
     counts = Counter(answers)
     try:
         order = sorted(counts, key=float)
@@ -337,7 +340,7 @@ def _open_tally(answers: Sequence[str]) -> str:
 
 
 def item_text(item: Item, task: Task) -> str:
-    """Return an item's text as judges see it, with an image's file name."""
+    """Return an item's text as judges see it. An image appears as its file name."""
     parts = [item.fields[name] for name in task.text if item.fields.get(name)]
     if task.image and (name := item.fields.get(task.image)):
         parts.append(f"(image: {name})")
@@ -345,7 +348,7 @@ def item_text(item: Item, task: Task) -> str:
 
 
 def item_block(table: ItemTable) -> dict[str, object]:
-    """Return the rows, their texts and classes, and the items in full.
+    """Return the table's rows, its distinct texts and classes, and the full items, as JSON data.
 
     A row contains id, text, raters, disagreement, number of judges that disagree, strata, slices
     and a cell per judge. Raters, strata, slices and cells are indices. An item in full contains its
@@ -384,7 +387,7 @@ def item_block(table: ItemTable) -> dict[str, object]:
 
 
 def _full(item: FullItem, row: ItemRow, texts: dict[Hashable, int]) -> list[object]:
-    """Return an item in full. Its text is None if the row has all of it."""
+    """Return a full item as indices of texts. Its own text is None if the row shows it all."""
     text_place = None if item.text == row.text else texts[control_pictures(item.text)]
     sides = [
         [
@@ -398,7 +401,7 @@ def _full(item: FullItem, row: ItemRow, texts: dict[Hashable, int]) -> list[obje
 
 
 class ItemFilter(NamedTuple):
-    """A filter for the item table: its name in the URL, its label, and its values and labels."""
+    """Filter for the item table: its name in the URL, its label, and the values to choose from."""
 
     name: str
     label: str
@@ -406,7 +409,7 @@ class ItemFilter(NamedTuple):
 
 
 def item_filters(v: Validation, table: ItemTable) -> list[ItemFilter]:
-    """Return the filters with the values in the table, without filters of a single value."""
+    """Return filters for the values in the table. A filter needs at least two values."""
     cells = [cell for row in table.rows for cell in row.judges]
     raters = {index for row in table.rows for index in row.classes}
     answers = {index for cell in cells for index in cell.classes}

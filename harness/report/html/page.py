@@ -1,4 +1,4 @@
-"""A validation as one HTML file that doesn't use the network and only runs its own script."""
+"""Render a validation as one HTML file that needs no network and runs only its own script."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ STATIC_ROWS = PAGE_SIZE  # items shown if no script runs
 
 
 def page(v: Validation, details: Details | None = None) -> str:
-    """Render the page, with all content from the task or a judge escaped.
+    """Render the page. All texts from the task or a judge are escaped.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def page(v: Validation, details: Details | None = None) -> str:
 
 
 def _sections(v: Validation, details: Details | None) -> list[str]:
-    """Return the sections that have content."""
+    """Return the names of the sections that have content."""
     has_data = {
         "search": details and details.search,
         "race": v.race,
@@ -176,7 +176,7 @@ def _sections(v: Validation, details: Details | None) -> list[str]:
 
 
 def _first_screen(v: Validation, details: Details | None) -> dict[str, object]:
-    """Return the verdict, its reasons and checks, the numbers, and the next steps."""
+    """Return the contents of the first screen, such as verdict, reasons, checks and next steps."""
     band = judge_charts.human_band(v.evidence) if v.evidence else None
     return {
         "verdict": summary(v)[0],
@@ -194,7 +194,7 @@ def _first_screen(v: Validation, details: Details | None) -> dict[str, object]:
 
 
 def _tables(v: Validation) -> dict[str, TitledRows]:
-    """Return a validation's tables other than the ranking."""
+    """Return the tables of a validation other than the ranking."""
     tables = {"Criteria": rubric_table(v, v.rubric)} if v.rubric else {}
     if v.scores:
         title, heads, rows = score_table(v.scores)
@@ -206,7 +206,7 @@ def _tables(v: Validation) -> dict[str, TitledRows]:
 
 
 def _ranking(v: Validation) -> dict[str, object]:
-    """Return each judge's value on its own items."""
+    """Return each judge's value on the items that it answered, and an axis for all judges."""
     if v.ranking is None:
         return {}
     kinds = judge_charts.judge_kinds(v)
@@ -234,7 +234,7 @@ def _table_axis(v: Validation) -> list[Mark]:
 
 
 def _bounds(v: Validation) -> dict[str, object]:
-    """Return each judge's bounds for each goal, or the reason if all of them are NA."""
+    """Return the bounds for each judge and goal, or why all of them are NA."""
     kinds = (v.sensitivity.bounds, v.sensitivity.common_bounds) if v.sensitivity else ()
     rows = [
         (judge, GOAL_WORDS.get(goal, goal), bound)
@@ -255,7 +255,7 @@ def _bounds(v: Validation) -> dict[str, object]:
 
 
 def _selections(v: Validation) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Return each goal's table of metric and beta, at every second beta."""
+    """Return a table per goal with the judge that each metric selects, at every second beta."""
     selections = v.sensitivity.selections if v.sensitivity else {}
     goals = {goal: GOAL_WORDS.get(goal, goal) for goal in GOALS if goal in selections}
     name_of = partial(judge_charts.metric_label, v)
@@ -295,7 +295,7 @@ def _provenance(v: Validation, details: Details | None) -> list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One next step.
+    """A next step on the page.
 
     Attributes
     ----------
@@ -311,7 +311,7 @@ class Action:
 
 
 def actions(v: Validation, details: Details | None) -> list[Action]:
-    """Return each next step with its commands, and with a link if it's about items."""
+    """Return each next step with its commands. A step about items also has a link."""
     return [_action(v, details, sentence) for sentence in next_steps(v)]
 
 
@@ -327,7 +327,7 @@ def _action(v: Validation, details: Details | None, sentence: str) -> Action:
 
 
 def _n_wrong(details: Details | None, judge: str) -> int:
-    """Count the listed items on which most of a judge's replies differ from most raters."""
+    """Count the listed items on which most of a judge's replies differ from most of the raters."""
     if details is None or judge not in details.items.judges:
         return 0
     j = details.items.judges.index(judge)

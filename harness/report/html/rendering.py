@@ -1,4 +1,4 @@
-"""Rendering of pages, with templates, colours, glossary terms and the charts' data."""
+"""Render pages from templates, colours, glossary terms and the charts' data."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def render(
     title: str,
     sections: Sequence[tuple[str, str]],
 ) -> str:
-    """Render a template with the page's style, script and policy around it.
+    """Render a template inside the page's frame of style, script and security policy.
 
     Parameters
     ----------
@@ -95,20 +95,20 @@ def render(
 
 
 def standalone_svg(chart: Chart) -> str:
-    """Return a chart as an SVG file in light colours."""
+    """Return a chart as an SVG file that uses the light colours."""
     visible = tuple(mark for mark in chart.marks if "visibility" not in mark.attributes)
     template = _environment().get_template("chart.svg.jinja")
     return template.render(chart=replace(chart, marks=visible), style=_light(_read("chart.css")))
 
 
 def _light(style: str) -> str:
-    """Return a style sheet with its variables replaced by light colours."""
+    """Replace the variables in a style sheet with the light colours."""
     colours = {name: light for name, light, _ in COLOURS.findall(_read("colours.css"))}
     return _VARIABLE.sub(lambda match: colours[match[1]], style)
 
 
 def block_json(value: object) -> str:
-    """Return JSON that can't end the script element around it."""
+    """Return JSON in which no text can end the surrounding script element."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -141,14 +141,14 @@ def _environment() -> Environment:
 
 
 def _code(text: str) -> Markup:
-    """Escape a text and format the parts between backticks as code."""
+    """Escape a text, and format the parts between backticks as code."""
     from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
 
     return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 -- escaped before
 
 
 def _terms(text: str) -> Markup:
-    """Escape a text and link each term's first use to the glossary, with a tooltip."""
+    """Escape a text, and link each term's first use to the glossary with a tooltip."""
     from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
 
     linked: set[str] = set()
@@ -165,19 +165,19 @@ def _terms(text: str) -> Markup:
 
 
 def _dots(text: str) -> str:
-    """Draw small counts as dots. The page's script does the same."""
+    """Draw a small count as dots, in the same way as the page's script."""
     return _COUNT.sub(lambda count: "●" * int(count[1]), text)
 
 
 def _breakable(text: str) -> Markup:
-    """Escape a name and let lines break at its underscores."""
+    """Escape a name, and allow line breaks after its underscores."""
     from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
 
     return Markup(str(escape(text)).replace("_", "_<wbr>"))  # noqa: S704 -- escaped before
 
 
 def _chart_rows(chart: Chart) -> str:
-    """Return the data of a chart as JSON, for the table that the script makes.
+    """Return a chart's data as JSON. The page's script makes a table from it.
 
     A text is replaced by a list with its index in ``texts``.
     """
@@ -198,7 +198,7 @@ def _chart_rows(chart: Chart) -> str:
 
 
 def _symbol(name: str) -> str:
-    """Return a metric's name, with the papers' symbol."""
+    """Return a metric's name with the papers' symbol."""
     symbol = paper_symbol(name)
     return f"{name}; in the papers {symbol}" if symbol else name
 

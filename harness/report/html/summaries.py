@@ -1,4 +1,4 @@
-"""Numbers on the first screen, and summaries of the collapsed sections."""
+"""Numbers for the first screen, and one-line summaries for the collapsed sections."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ MAX_NAMES = 3  # judges named for one rank; further ones are counted
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A number on the first screen, with its meaning."""
+    """Number on the first screen, with its meaning."""
 
     value: str
     meaning: str
 
 
 def figures(v: Validation) -> list[Headline]:
-    """Return the first judge's agreement with a rater, its closeness to one, and its cost.
+    """Return numbers on the top judge: agreement with a rater, closeness to the raters, and cost.
 
     The result is empty if no judge is compared.
     """
@@ -65,7 +65,7 @@ def figures(v: Validation) -> list[Headline]:
 
 
 def _agreement(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headline:
-    """Return the rate of agreement with a different rater, or else of equal decisions."""
+    """Return the top judge's agreement with a different rater, or its share of equal decisions."""
     assert v.evidence is not None
     agreeing = v.evidence.share_agreeing
     if agreeing is not None and agreeing.judge is not None and agreeing.human is not None:
@@ -89,7 +89,7 @@ def _percent_span(estimate: Estimate) -> str:
 
 
 def _closeness(v: Validation, row: JudgeEvidence) -> Headline:
-    """Return its distance from the raters compared with a rater's, or else its interval."""
+    """Return the top judge's distance from the raters compared with a rater's, or its interval."""
     assert v.evidence is not None
     human, check = row.human, v.decision.checks[ONE_HUMAN.kind]
     if human is not None and human.difference is not None:
@@ -136,7 +136,7 @@ def _per_thousand(usd: float | None) -> str:
 
 
 def chart_note(v: Validation, band: Band | None) -> str:
-    """Explain bars, a human rater's band, and grey rows."""
+    """Explain the bars, the band for a human rater, and the grey rows."""
     leader = v.decision.leader or ""
     judges = v.evidence.judges if v.evidence else ()
     is_chosen = len(judges) > 1 or v.race
@@ -151,7 +151,7 @@ def chart_note(v: Validation, band: Band | None) -> str:
 def section_results(
     v: Validation, practices: Sequence[Practice], details: Details | None
 ) -> dict[str, str]:
-    """Return the result of each collapsed section on one line."""
+    """Return a one-line summary of each collapsed section."""
     complete = sum(practice.state != "missing" for practice in practices)
     return {
         "search": details.search.lead[-1] if details and details.search else "",
@@ -223,7 +223,7 @@ def _sensitivity(v: Validation) -> str:
 
 
 def _strata(v: Validation) -> str:
-    """Name the strata in which the first judge agrees best and worst with the raters."""
+    """Name the strata in which the top judge agrees best and worst with the raters."""
     certainty, leader = v.certainty, v.decision.leader
     if certainty is None:
         return "not computed"
@@ -259,7 +259,7 @@ def _annotator_test(v: Validation) -> str:
 
 
 def _errors(v: Validation) -> str:
-    """Name the first judge's most frequent confusion, or count items if there are no options."""
+    """Name the top judge's most frequent confusion. Without options, count items."""
     if not v.task.options:
         return counted([v.task.n_items])
     errors = next((e for e in ranked_errors(v) if e.judge == v.decision.leader), None)
@@ -277,7 +277,7 @@ def _errors(v: Validation) -> str:
 
 
 def no_sweep_reason(v: Validation) -> str:
-    """Return the reason if there is no sweep over beta, or "" if there is one."""
+    """Return why the sensitivity to beta was not computed, or "" if it was."""
     if v.sensitivity is None:
         return "not computed for this validation"
     reason = v.sensitivity.reason
@@ -287,7 +287,7 @@ def no_sweep_reason(v: Validation) -> str:
 
 
 def changes(v: Validation) -> list[str]:
-    """Describe changes that would alter the decision, or why they are unknown."""
+    """Describe which values of beta or which goals would change the decision."""
     return [*_by_beta(v), *_by_goal(v)] if v.judges else []
 
 

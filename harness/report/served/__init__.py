@@ -1,1 +1,1 @@
-"""Pages for use on this computer only: the list of runs, and two runs side by side."""
+"""Serve pages that only this computer can open: the list of runs, and two runs side by side."""

@@ -1,4 +1,4 @@
-"""Pages served on loopback, only to the holder of a token.
+"""Serve pages on the loopback address to the holder of a token.
 
 Opening the printed address exchanges its token, once, for a cookie that other sites can't send.
 Requests with a different host (DNS rebinding) or origin are rejected.
@@ -45,7 +45,7 @@ HEADERS = {
 
 @dataclass(slots=True)
 class Access:
-    """Access to a page: the first request needs the token, and later ones the cookie's secret.
+    """Access control for a page. The first request needs a token, later requests need a cookie.
 
     Attributes
     ----------
@@ -60,28 +60,28 @@ class Access:
 
     @property
     def address(self) -> str:
-        """Address to open."""
+        """Address of the page, including the token."""
         return f"http://{LOOPBACK}:{self.port}/?token={self.token}"
 
     @property
     def cookie(self) -> str:
-        """Name of the cookie, with the port because browsers send cookies to all ports."""
+        """Name of the cookie. It contains the port because browsers send cookies to all ports."""
         return f"{self.command}-{self.port}"
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Host names that requests can use."""
+        """Host names that requests may use."""
         return f"{LOOPBACK}:{self.port}", f"localhost:{self.port}"
 
     def exchange(self, token: str) -> bool:
-        """Return whether a token is right, and invalidate it."""
+        """Return whether a token is valid. A valid token can be used only once."""
         is_right = bool(self.token) and _equal(token, self.token)
         if is_right:
             self.token = ""
         return is_right
 
     def refusal(self, request: web.Request) -> str:
-        """Return why a request is rejected, or "" if it isn't."""
+        """Return why a request is rejected, or "" if it is accepted."""
         printed = f"the address that `harness {self.command}` printed"
         if request.headers.getall("Host", []) not in [[host] for host in self.hosts]:
             return f"Wrong host. Open {printed}."
@@ -102,7 +102,7 @@ def _equal(text: str, secret: str) -> bool:
 
 
 def guarded_application(access: Access, routes: Routes) -> web.Application:
-    """Return the application for serving a page.
+    """Return the web application that serves a page.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def response(
     location: str = "",
     policy: str = "",
 ) -> web.Response:
-    """Return a response. ``policy`` replaces the page's content security policy."""
+    """Return a response. ``policy`` replaces the default content security policy."""
     from aiohttp import web  # noqa: PLC0415 -- costs 100 ms; only when the page is served
 
     headers = {"Location": location, "Content-Security-Policy": policy}
@@ -161,7 +161,7 @@ def response(
 
 
 def colours() -> str:
-    """Return the style sheet with the report's colours."""
+    """Return a style sheet with the report's colours filled in."""
     return (files("harness.report.html") / "static/colours.css").read_text(encoding="utf-8")
 
 

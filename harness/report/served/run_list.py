@@ -1,4 +1,4 @@
-"""The list of runs, with each one's task, progress and main result."""
+"""List runs with their task, progress and main result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STATE_WORDS = {
 
 
 class RunRow(TypedDict):
-    """A run in the list. Texts are empty and numbers None if the folder lacks them."""
+    """A run in the list. If the folder lacks a fact, its text is empty or its number is None."""
 
     name: str
     task: str
@@ -67,7 +67,7 @@ class _Decision(msgspec.Struct):
 
 
 class _Numbers(msgspec.Struct):
-    """Fields of ``metrics.json`` for the list."""
+    """Fields of ``metrics.json`` that the list uses."""
 
     decision: _Decision
     judges: tuple[_Judge, ...]
@@ -77,7 +77,7 @@ _DECODE = msgspec.json.Decoder(_Numbers).decode
 
 
 def run_rows(out: Path) -> tuple[list[RunRow], str]:
-    """Return the runs below a folder, newest first, and a warning about those that can't be read.
+    """Return the runs in a folder, newest first, with a warning about unreadable runs.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _row(folder: RunFolder) -> RunRow:
 
 
 def _numbers(folder: RunFolder) -> _Numbers | None:
-    """Return a run's numbers; None if its file is absent, changed or from a different version."""
+    """Return a run's numbers, or None if their file is missing, changed or from another version."""
     data = folder.read_metrics()
     try:
         return None if data is None else _DECODE(data)
@@ -119,7 +119,7 @@ def _numbers(folder: RunFolder) -> _Numbers | None:
 
 
 def _cost(numbers: _Numbers) -> str:
-    """Return the cost of judges with a known price, and the names of the others."""
+    """Return the cost for judges with a known price, and the names of other judges."""
     known = [judge.cost.usd for judge in numbers.judges if judge.cost.usd is not None]
     unknown = [judge.name for judge in numbers.judges if judge.cost.usd is None]
     total = f"${sum(known):.4f}"
@@ -127,7 +127,7 @@ def _cost(numbers: _Numbers) -> str:
 
 
 def _progress(folder: RunFolder) -> tuple[int | None, int | None]:
-    """Return the number of replies so far, and of those planned, or None if they can't be read."""
+    """Return the number of replies so far and the planned number, or None if unreadable."""
     try:
         task = folder.load_task()
         planned = planned_units(folder.manifest, task)
@@ -140,7 +140,7 @@ def _progress(folder: RunFolder) -> tuple[int | None, int | None]:
 
 
 def _changed(path: Path) -> str:
-    """Return a file's modification time to the second, or "" if there is no file."""
+    """Return when a file was modified, to the second. Return "" without a file."""
     try:
         time = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except OSError:

@@ -1,4 +1,4 @@
-"""The page of `harness view`: its files, and the data for its script."""
+"""Serve the page for `harness view`: its files, and the data for its script."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REPORT_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'" 
 
 
 class RunPages:
-    """Handlers of the page.
+    """Request handlers for the page.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class RunPages:
         self._items = lru_cache(MOST_OPEN)(partial(_run_items, show_raters=show_raters))
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
-        """Add the page's routes."""
+        """Add the page's routes to the application."""
         for path in self._files:
             router.add_get(path, self._send_file)
         router.add_get("/runs", self._runs)
@@ -94,7 +94,7 @@ class RunPages:
         )
 
     def _folder(self, name: str) -> RunFolder:
-        """Return the run with a name, which can't be a path."""
+        """Return the run with the given name, which cannot be a path."""
         for folder in list_runs(self._out).readable:
             if folder.path.name == name:
                 return folder
@@ -102,7 +102,7 @@ class RunPages:
 
 
 def _run_items(path: Path, verdicts_hash: str, *, show_raters: bool) -> RunItems:
-    """Read a run's items. The log's hash distinguishes versions."""
+    """Read a run's items. A changed log hash means a new version."""
     del verdicts_hash
     return RunItems.of(RunFolder.open(path), show_raters=show_raters)
 

@@ -1,4 +1,4 @@
-"""Two runs by item, with each judge's answers before and now, without new computations."""
+"""Join two runs by item, with each judge's answers in both runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AnswerCell(TypedDict):
-    """A judge's answers to an item, as in the report's item table."""
+    """One judge's answers to an item, as in the report's item table."""
 
     text: str
     outcomes: list[str]
@@ -29,7 +29,7 @@ class AnswerCell(TypedDict):
 
 
 class JudgePair(TypedDict):
-    """A judge's answers before and now, or None in a run without the judge."""
+    """A judge's answers in the first and second run. None if the judge is not in a run."""
 
     judge: str
     before: AnswerCell | None
@@ -38,7 +38,7 @@ class JudgePair(TypedDict):
 
 
 class ItemPair(TypedDict):
-    """An item of both runs. ``raters_agree`` is None below two forced choices."""
+    """An item in both runs. ``raters_agree`` is None with fewer than two forced choices."""
 
     id: str
     text: str
@@ -49,7 +49,7 @@ class ItemPair(TypedDict):
 
 
 class SideBySide(TypedDict):
-    """Two runs by item, in the order of the second run's report."""
+    """Items of two runs, in the order of the second run's report."""
 
     first: str
     second: str
@@ -60,7 +60,7 @@ class SideBySide(TypedDict):
 
 
 class ChangedAnswer(NamedTuple):
-    """An item that a judge answers differently in the second run, with the raters' answers."""
+    """Item that a judge answers differently in the second run, with the raters' answers."""
 
     item: str
     text: str
@@ -71,7 +71,7 @@ class ChangedAnswer(NamedTuple):
 
 
 class GivenAnswer(TypedDict):
-    """A rating, or a reply with the answer parsed from it."""
+    """A rating, or a reply and the answer parsed from it."""
 
     name: str
     elicitation: Elicitation
@@ -80,7 +80,7 @@ class GivenAnswer(TypedDict):
 
 
 class FullPair(TypedDict):
-    """The whole text of an item, its ratings, and the replies in either run."""
+    """Full text of an item, with its ratings and the replies in both runs."""
 
     text: str
     raters: list[GivenAnswer]
@@ -98,7 +98,7 @@ class RunItems:
 
     @classmethod
     def of(cls, folder: RunFolder, *, show_raters: bool = False) -> RunItems:
-        """Read the items of a run. Raters keep their names only with ``show_raters``.
+        """Read a run's items. Raters keep their names only if ``show_raters`` is True.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class RunItems:
         return f"RunItems({self.name!r}, {len(self.items)} items)"
 
     def full(self, item: str) -> FullItem | None:
-        """Return an item with its ratings and replies, or None if the table leaves them out."""
+        """Return an item with its ratings and replies, or None if the table does not contain it."""
         ids = (row.id for row in self.table.rows)
         return next(
             (full for name, full in zip(ids, self.table.full, strict=False) if name == item), None
@@ -121,7 +121,7 @@ class RunItems:
 
 
 def side_by_side(first: RunItems, second: RunItems) -> SideBySide:
-    """Join two runs by the items that have the same id and text in both."""
+    """Join the items of two runs that have the same id and text."""
     shared = {item.id for item in shared_items(first.items, second.items)}
     before = {row.id: row for row in first.table.rows}
     judges = list(dict.fromkeys((*second.table.judges, *first.table.judges)))
@@ -141,7 +141,7 @@ def side_by_side(first: RunItems, second: RunItems) -> SideBySide:
 
 
 def changed_answers(runs: SideBySide) -> list[ChangedAnswer]:
-    """Return items on which the answers of judges in both runs differ."""
+    """Return the items on which a judge's answers differ between the runs."""
     return [
         ChangedAnswer(item["id"], item["text"], pair["judge"], *_texts(pair), item["raters"])
         for item in runs["items"]
@@ -185,7 +185,7 @@ def _judge_pair(
 
 
 def _is_same(before: JudgeCell, now: JudgeCell, tables: tuple[ItemTable, ItemTable]) -> bool:
-    """Return whether a judge's answers (or its most common choice, without sets) are the same.
+    """Return whether a judge's answers are the same. Without sets, compare its most common choice.
 
     Two runs can have different numbers of replies per item.
     """
@@ -205,7 +205,7 @@ def _shown(cell: JudgeCell | None) -> AnswerCell | None:
 
 
 def full_pair(first: RunItems, second: RunItems, item: str) -> FullPair | None:
-    """Return an item of two runs with its ratings and replies, or None if neither table has it."""
+    """Return an item of both runs with ratings and replies, or None if no table contains it."""
     before, now = first.full(item), second.full(item)
     shown = now or before
     if shown is None:
