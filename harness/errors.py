@@ -1,4 +1,4 @@
-"""The error tree. Callers catch at the level that fits; the command line turns errors into exit codes.
+"""Exception hierarchy. The command line maps each error to an exit code.
 
     HarnessError                 exit 2   every error that this package raises on purpose
     ├── TaskError                exit 2   a task folder, its ratings or a file in it is wrong
@@ -45,7 +45,7 @@ class ExitCode(IntEnum):
 
     @classmethod
     def most_important(cls, codes: Iterable[int]) -> ExitCode:
-        """Return the exit code of a command if several codes apply, or `DONE` if none does."""
+        """Return the exit code with the highest precedence, or `DONE` if there are no codes."""
         return min(map(cls, codes), key=PRECEDENCE.index, default=cls.DONE)
 
 
@@ -62,13 +62,13 @@ PRECEDENCE = (
 
 
 def in_sentences(*texts: str) -> str:
-    """Join texts, such as a problem and its advice, adding a full stop where it is missing."""
+    """Join texts, such as a problem and its advice, and add missing full stops between them."""
     *before, last = [text for text in texts if text] or [""]
     return " ".join((*(t if t.endswith((".", "?", "!")) else f"{t}." for t in before), last))
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return a question that proposes the most similar of some names, or "" if none is similar."""
+    """Return a question that suggests the most similar name, or "" if no name is similar."""
     from difflib import get_close_matches  # noqa: PLC0415 -- for errors only
 
     near = get_close_matches(name, [*names], n=1)
@@ -76,7 +76,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def use_one_of(name: str, names: Iterable[str], *, none: str) -> str:
-    """Return the advice for an unknown name: the most similar name, and all names there are.
+    """Return advice for an unknown name: the most similar name and all known names.
 
     Parameters
     ----------
@@ -96,12 +96,12 @@ def use_one_of(name: str, names: Iterable[str], *, none: str) -> str:
 
 
 def capitalised(text: str) -> str:
-    """Return a text that begins with a capital; unlike `str.capitalize`, change nothing else."""
+    """Capitalise the first letter of a text. Unlike `str.capitalize`, keep all other letters."""
     return text[:1].upper() + text[1:]
 
 
 class HarnessError(Exception):
-    """Base of every error raised on purpose. ``exit_code`` is what the command line returns.
+    """Base class of all errors raised on purpose. The command line exits with ``exit_code``.
 
     Attributes
     ----------
@@ -119,13 +119,13 @@ class HarnessError(Exception):
         self.advice = advice
 
     def reword(self, change: Callable[[str], str]) -> None:
-        """Change how the problem and the advice are worded."""
+        """Apply a function to the texts of the problem and the advice."""
         self.problem, self.advice = change(self.problem), change(self.advice)
         self.args = (in_sentences(self.problem, self.advice),)
 
 
 class OptionError(HarnessError):
-    """An option has a wrong value, or does not apply to what is done.
+    """Error for an option that has an invalid value or does not apply to the command.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class OptionError(HarnessError):
         super().__init__(*self.worded(str))
 
     def worded(self, name_of: Callable[[str], str]) -> tuple[str, str]:
-        """Return problem and advice, with options named by a function of their names in Python."""
+        """Return the problem and the advice, with option names converted by ``name_of``."""
         problem, advice = (NAMED.sub(lambda found: name_of(found[1]), t) for t in self._texts)
         if not self.option:
             return problem, advice
@@ -150,12 +150,12 @@ class OptionError(HarnessError):
         return f"{name_of(self.option)}{value}: {problem}", advice
 
     def __reduce__(self) -> tuple[partial[Self], tuple[()]]:
-        """Pickle with all attributes, to be sent to another process."""
+        """Pickle the error with all its attributes, to send it to another process."""
         return partial(type(self), self.option, *self._texts, found=self.found), ()
 
 
 class Fault(NamedTuple):
-    """What pydantic found wrong first.
+    """First fault that pydantic found in some data.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class Fault(NamedTuple):
 
 
 def fault_of(error: ValidationError) -> Fault:
-    """Return the first fault of some data."""
+    """Return the first fault in a validation error."""
     faults = [
         fault
         for fault in error.errors(include_url=False, include_context=False)
@@ -207,7 +207,7 @@ RatingFault: TypeAlias = Literal[
 
 
 class TaskError(HarnessError):
-    """A task folder, its ratings or one of its files is wrong.
+    """Error in a task folder, its ratings or one of its files.
 
     Attributes
     ----------
@@ -221,23 +221,23 @@ class TaskError(HarnessError):
 
 
 class PromptError(HarnessError):
-    """A template is missing or uses something that the task does not have."""
+    """Error for a template that is missing or uses something that the task lacks."""
 
 
 class VerdictError(HarnessError):
-    """A verdict file cannot be read."""
+    """Error for a verdict file that cannot be read."""
 
 
 class JudgeError(HarnessError):
-    """A judge is unknown or badly configured."""
+    """Error for a judge that is unknown or badly configured."""
 
 
 class JudgeUnavailable(JudgeError):  # noqa: N818 -- a state of the world, not a mistake
-    """A judge cannot run here: no key, no wheel, or it does not apply to the task."""
+    """Error for a judge without a key or wheel, or one that does not apply to the task."""
 
 
 class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mistake
-    """A request got no usable reply.
+    """Error for a request without a usable reply.
 
     Attributes
     ----------
@@ -283,7 +283,7 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         self.alike = alike
 
     def __reduce__(self) -> tuple[partial[Self], tuple[()]]:
-        """Pickle with all attributes, to be sent to another process."""
+        """Pickle the error with all its attributes, to send it to another process."""
         names = (
             "reason",
             "retry",
@@ -298,7 +298,7 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
 
 
 class NotAsked(Exception):  # noqa: N818 -- a state of the run, not a mistake
-    """A request may not be sent now. Its unit stays unasked.
+    """Signal that a request must not be sent now. Its unit remains open.
 
     Attributes
     ----------
@@ -316,14 +316,14 @@ class NotAsked(Exception):  # noqa: N818 -- a state of the run, not a mistake
 
 
 class PluginError(HarnessError):
-    """A plug-in is missing, cannot be loaded or fails."""
+    """Error for a plug-in that is missing, cannot be loaded or fails."""
 
 
 class BudgetSpent(HarnessError):  # noqa: N818 -- a state of the world, not a mistake
-    """The next request would exceed ``--max-cost``."""
+    """Signal that the next request would exceed ``--max-cost``."""
 
     exit_code = ExitCode.COST_LIMIT
 
 
 class RunError(HarnessError):
-    """A run folder is missing, locked, damaged or written by another version."""
+    """Error for a run folder that is missing, locked, damaged or from another version."""

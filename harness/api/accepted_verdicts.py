@@ -1,4 +1,4 @@
-"""Verdicts that don't need a person's check, selected as by `harness trust`."""
+"""Selection of verdicts that do not need a person's check, as in `harness trust`."""
 
 from __future__ import annotations
 

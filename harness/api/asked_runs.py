@@ -95,12 +95,12 @@ class Run:
 
     @cached_property
     def cost_usd(self) -> float:
-        """Cost of all replies that this run paid for, if their price is known."""
+        """Cost in USD of all replies with a known price that this run paid for."""
         return run_cost_usd(self._folder)
 
     @property
     def verdicts(self) -> Any:  # noqa: ANN401 -- neither pandas nor pyarrow has types
-        """Table of verdicts, one per row, in pandas or, if it isn't installed, in pyarrow.
+        """Table with one verdict per row, in pandas or, if pandas is missing, in pyarrow.
 
         Response sets are JSON arrays of option keys, and pairs are JSON objects, as in a CSV file.
         `validate` accepts the table.
@@ -114,7 +114,7 @@ class Run:
         return _frame(pa.Table.from_pylist(rows, schema=schema))
 
     def to_frame(self) -> Any:  # noqa: ANN401 -- neither pandas nor pyarrow has types
-        """Return one row per judge and metric, in pandas or, if it isn't installed, in pyarrow.
+        """Return one row per judge and metric, in pandas or, if pandas is missing, in pyarrow.
 
         A row contains the value, its interval, the number of items, and, if the value is NA, why.
         Agreement among the raters is listed under the judge ``"raters"``.
@@ -129,7 +129,7 @@ class Run:
         return _frame(arrow_table(self.validation))
 
     def metrics(self) -> dict[str, float]:
-        """Return every defined number under a flat name, for logging to experiment trackers.
+        """Return all numbers that are not NA under flat names, for experiment trackers.
 
         You can pass it to ``mlflow.log_metrics`` and ``wandb.log``. Names are ``judge/metric``,
         with ``_low`` and ``_high`` for the ends of the interval. NA values are left out; `to_frame`
@@ -325,7 +325,7 @@ def confirm(
 
 
 class _Asked(NamedTuple):
-    """Arguments of `run`, besides options."""
+    """Arguments of `run` other than options."""
 
     task: TaskLike | None
     judges: tuple[str, ...] | None
@@ -380,7 +380,7 @@ def _plan_resumed(asked: _Asked, given: Mapping[str, object], place: RunPlace) -
 
 
 def folder_of(run: Run | str | Path | None, out: Path | None) -> RunFolder:
-    """Return the folder of the run with a name or path, or of the newest run."""
+    """Return the folder of the run with a given name or path, or else of the newest run."""
     if isinstance(run, Run):
         return run._folder  # noqa: SLF001 -- its own module
     return find_run(out, None if run is None else str(run))

@@ -1,4 +1,4 @@
-"""How API functions are called: in scripts, in notebooks, and one run at a time."""
+"""Calls of API functions in scripts and in notebooks, limited to one run at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LogObserver(LineObserver):
 
 
 def wait_for(function: Callable[[], Result], stop: StopRequests) -> Result:
-    """Call a function, in a thread if an event loop is running, as in a notebook.
+    """Call a function, in a separate thread if an event loop is running, as in a notebook.
 
     An interrupt of the calling thread then becomes a stop request.
     """

@@ -1,4 +1,4 @@
-"""Checks of a judge without labels, as by `harness check`."""
+"""Checks of a judge without labels, as in `harness check`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check(
     observer: Observer | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> JudgeCheck:
-    """Check a judge without labels: how often its answers flip for no reason.
+    """Measure how often a judge's answers flip for no reason. No labels are needed.
 
     The same as ``harness check``: by default it uses the first 30 items, unless you set ``limit``.
     If a check was interrupted, the same call continues it.

@@ -1,4 +1,4 @@
-"""Re-runs of a finished run's judges, as by `harness revalidate`."""
+"""Re-runs of a finished run's judges, as in `harness revalidate`."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ LOG = logging.getLogger("harness")
 
 
 class TableMapping(TypedDict, total=False):
-    """Roles of a table's columns. Missing ones are inferred, as by ``harness curate import``.
+    """Roles of a table's columns. Missing roles are inferred, as in ``harness curate import``.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ def load_task(task: TaskLike, *, mapping: TableMapping | None = None) -> Task:
 
 
 def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[Row]]:
-    """Load a task, and return it with the verdicts in it if it is a table."""
+    """Load a task. Return the task and, if it is a table, the table's verdicts."""
     if isinstance(task, str | Path | Task):
         if mapping:
             raise HarnessError(NO_MAPPING)
@@ -188,7 +188,7 @@ def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[
 
 
 def in_mapping(text: str, columns: Collection[str]) -> str:
-    """Rewrite flags as keys of a mapping, and column lists as Python lists.
+    """Rewrite an error message's flags as mapping keys, and its column lists as Python lists.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def in_mapping(text: str, columns: Collection[str]) -> str:
 def _import_rows(
     rows: Sequence[Mapping[str, object]], mapping: TableMapping
 ) -> tuple[Task, list[Row]]:
-    """Make a task from a table of ratings, inferring anything the mapping leaves out."""
+    """Convert a table of ratings to a task, inferring anything that the mapping leaves out."""
     from harness.tasks.columns.table_columns import plain_table  # noqa: PLC0415 -- numpy
 
     roles = {role: [*strings(n)] for role, n in mapping.items() if role not in NO_ROLES}
@@ -281,7 +281,7 @@ def _guessed(
     settings: AnswerSettings,
     rated: RatedOptions,
 ) -> TableTask:
-    """Return the task that importing the table would make, except for images."""
+    """Return the task that an import of the table would create. Image columns are rejected."""
     curation = edge("curation", ImportEdge)
     if roles.get("image", ["none"]) != ["none"]:
         raise TaskError(
@@ -303,21 +303,21 @@ def _guessed(
 
 
 def strings(names: object) -> tuple[str, ...]:
-    """Return one or several names as a list of texts, because a frame can have numbers as names."""
+    """Convert one or more column names, which are numbers in some frames, to strings."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         return (str(names),)
     return tuple(map(str, names))
 
 
 def without_folder(error: HarnessError, scratch: Path) -> HarnessError:
-    """Replace paths in a temporary folder by bare file names."""
+    """Replace paths in a temporary folder with bare file names."""
     if isinstance(error, OptionError):
         return error
     return type(error)(str(error).replace(f"{scratch}/", ""))
 
 
 def verdict_file(verdicts: str | Path | TableRows, scratch: Path) -> Path:
-    """Return the path of a verdict file, after writing rows to one in a temporary folder."""
+    """Return the path of a verdict file. Rows are first written to a file in ``scratch``."""
     if isinstance(verdicts, str | Path):
         return Path(verdicts)
     return _write_rows(verdicts, scratch / "verdicts.jsonl")
@@ -363,7 +363,7 @@ class LabelGuess(Protocol):
 
     @property
     def answers(self) -> TableAnswers:
-        """Options, and the option for each label."""
+        """Options of the task, and the option that each label stands for."""
 
     @property
     def doubts(self) -> Sequence[object]:
@@ -371,7 +371,7 @@ class LabelGuess(Protocol):
 
 
 class ImportEdge(Protocol):
-    """Interface to curation, which infers whatever the user did not describe in a table."""
+    """Interface to curation, which infers roles and labels that the user did not specify."""
 
     def read_records(self, records: Sequence[Row], name: str) -> Table:
         """Read rows in memory. Errors name the source as ``name``."""
@@ -388,7 +388,7 @@ class ImportEdge(Protocol):
         settings: AnswerSettings,
         rated: RatedOptions | None = ...,
     ) -> tuple[TableTask, ...]:
-        """Complete the settings and check that tasks can be made."""
+        """Complete the settings, check that the table can become tasks, and return the plans."""
 
     def settled(
         self,
@@ -398,4 +398,4 @@ class ImportEdge(Protocol):
         rated: RatedOptions,
         roles: Collection[str],
     ) -> tuple[TableTask, ...]:
-        """Return the plans if only one reading is left, or else the plans that ask the user."""
+        """Return the plans for the only remaining interpretation, or else plans with questions."""

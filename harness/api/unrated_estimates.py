@@ -1,4 +1,4 @@
-"""Estimates for items without ratings, as by `harness estimate`."""
+"""Estimates for items without ratings, as in `harness estimate`."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def reserved_usd(folder: RunFolder) -> float:
 
 
 def batched_jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> list[Job]:
-    """Return a plan's jobs, which use batches for judges whose provider accepts them.
+    """Return a plan's jobs, which use batches if the judge's provider accepts them.
 
     If the plan is closed, the jobs only collect submitted batches, and judges without batches have
     no job.

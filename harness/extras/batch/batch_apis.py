@@ -29,7 +29,7 @@ BAD_REQUEST, SERVER_ERROR = 400, 500
 
 
 class BatchResult(NamedTuple):
-    """Answer to one request of a batch, or None and a reason if it was not processed."""
+    """Response to one request in a batch, or None and a reason if it was not processed."""
 
     request: str
     answer: Response | None
@@ -156,7 +156,7 @@ def _object(line: bytes) -> JsonObject | None:
 
 
 class OpenAI:
-    """OpenAI's batch API, with files of requests and batches of files."""
+    """Client for OpenAI's batch API, which takes each batch's requests as an uploaded file."""
 
     def __init__(self, http: Http, url: str) -> None:
         self._http = http
@@ -213,7 +213,7 @@ class OpenAI:
 
 
 class Anthropic:
-    """Anthropic's batch API, with batches of messages."""
+    """Client for Anthropic's batch API for messages."""
 
     def __init__(self, http: Http, url: str) -> None:
         self._http = http

@@ -1,4 +1,4 @@
-"""Batches of a run that were submitted but not collected. Other runs do not send their requests."""
+"""Ledger of a run's submitted batches, whose requests other runs do not send."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PendingBatch(NamedTuple):
 
 
 class BatchLedger:
-    """A run's batches that have results missing from the log, kept in ``batches.json``.
+    """Batches of a run with results that the log lacks, stored in ``batches.json``.
 
     Each batch is recorded before and after it is submitted. A run that was stopped at any moment,
     or a day ago, therefore waits for its batches again and does not submit any twice.
@@ -79,7 +79,7 @@ class BatchLedger:
         self._save()
 
     def settle(self, requests: Iterable[str]) -> list[PendingBatch]:
-        """Note requests whose results are written, or that have no result.
+        """Mark requests as settled, because their results are written or they have no result.
 
         Batches without open requests are removed and returned.
         """
@@ -93,7 +93,7 @@ class BatchLedger:
         return ended
 
     def drop(self, batch: PendingBatch) -> None:
-        """Remove a batch if its results are in the log, or if it was never received."""
+        """Remove a batch whose results are in the log, or that the provider never received."""
         self.batches = [other for other in self.batches if other.token != batch.token]
         self._save()
 

@@ -69,7 +69,7 @@ class Batching:
 
 @dataclass(eq=False, slots=True)
 class _Call:
-    """A call that waits for its reply."""
+    """Call in a batch that waits for its reply."""
 
     request: Request
     reply: asyncio.Future[Reply]
@@ -77,7 +77,7 @@ class _Call:
 
 
 class BatchedJudge(Judge):
-    """Wrapper that submits a judge's requests in batches. The judge writes and reads them.
+    """Wrapper that sends a judge's requests in batches and passes it the responses.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class BatchedJudge(Judge):
 
     @property
     def n_connections(self) -> int:
-        """Number of connections needed at once. Calls do not need any."""
+        """Number of simultaneous connections, which is 0 because calls do not use any."""
         return 0
 
     def request(self, unit: Unit) -> Request:
@@ -126,7 +126,7 @@ class BatchedJudge(Judge):
         return self._judge.follow_up(request, reply)
 
     def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:
-        """Return a repeated request, which a later batch submits."""
+        """Return the second question after an unreadable reply, for a later batch."""
         return self._judge.ask_again(request, reply, unit, kind)
 
     async def prepare(self) -> None:
@@ -161,7 +161,7 @@ class BatchedJudge(Judge):
             self._collect_soon(batch)
 
     def recorded(self, replies: Sequence[Reply]) -> None:
-        """Note that replies are written, and remove batches whose replies are all written."""
+        """Mark replies as written to the log, and remove batches without missing replies."""
         for batch in self._ledger.settle(reply.request for reply in replies):
             self._batching.say(f"{self.spec.name}: batch {batch.id} has returned")
 
@@ -187,7 +187,7 @@ class BatchedJudge(Judge):
         await self._judge.aclose()
 
     def _end(self, requests: Iterable[str], error: Exception | None) -> None:
-        """End the calls that wait for some requests. Without an error, they count as not sent."""
+        """End the calls that wait for these requests, with ``error`` or, if None, `NotAsked`."""
         for request in tuple(requests):
             call = self._waiting.get(request)
             if call is not None and not call.reply.done():
@@ -323,7 +323,7 @@ class BatchedJudge(Judge):
 
     @property
     def _polling(self) -> AsyncRetrying:
-        """Return a retry loop that checks less and less often until the result is true."""
+        """Return a retry loop that checks at growing intervals until the result is true."""
         first_s = self.spec.batch_poll_s
         return AsyncRetrying(
             retry=retry_if_result(lambda is_done: not is_done),

@@ -136,7 +136,7 @@ def session_limits(
 
 
 def copy_replies(source: str, target: str) -> int:
-    """Copy all replies of a cache folder, run folder or shared store to a cache folder or store.
+    """Copy all replies from a cache folder, run folder or store to a cache folder or store.
 
     Replies that the target already has are kept. Returns the number of replies read.
 
@@ -160,7 +160,7 @@ def copy_replies(source: str, target: str) -> int:
 
 
 def _replies_in(place: str, opened: ExitStack) -> Iterator[Reply]:
-    """Yield the replies of a store, a cache folder, or the log in a run folder."""
+    """Yield the replies in a store, a cache folder or a run folder's log."""
     log = Path(place) / "verdicts.jsonl"
     if "://" in place or not log.is_file():
         return opened.enter_context(closing(_opened(place))).replies()

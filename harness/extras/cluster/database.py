@@ -73,7 +73,7 @@ SCHEMA = (  # one script per version
 
 
 class StoreAway(CacheUnwritable):
-    """Error if the database cannot be reached. Unstored replies are in the verdict log."""
+    """Error for a database that cannot be reached. Unstored replies are in the verdict log."""
 
 
 class TimedConnection(psycopg.Connection):
@@ -181,7 +181,7 @@ def explained(address: StoreAddress) -> Iterator[None]:
 
 
 def prepare(connection: psycopg.Connection) -> None:
-    """Create missing tables. Several processes can do this at once."""
+    """Create missing tables. Several processes can call this simultaneously."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [SCHEMA_LOCK])
         connection.execute("CREATE TABLE IF NOT EXISTS harness_schema (version integer NOT NULL)")

@@ -1,4 +1,4 @@
-"""Starts processes of a run on a Ray cluster and follows them.
+"""Launcher that starts and monitors a run's processes on a Ray cluster.
 
 Ray handles placement, restarts and logs. Only the shared store protects paid replies.
 """
@@ -45,7 +45,10 @@ PROGRAM = "from harness.extras.cluster.ray_processes import main; main()"
 
 
 class SharedRun(NamedTuple):
-    """Work of processes on a cluster, and their access to the store. Keys are named, never sent."""
+    """Plan for the processes on a cluster, and a function that opens the store.
+
+    API keys are referred to by name and never sent.
+    """
 
     plan: Plan
     open_store: Callable[[], Store]
@@ -54,7 +57,7 @@ class SharedRun(NamedTuple):
 def launcher(
     plan: Plan, folder: RunFolder, place: Place
 ) -> Callable[[Store, Observer, StopRequests], str]:
-    """Return a function that starts processes of a run on a cluster and follows them to their end.
+    """Return a function that starts a run's processes on a cluster and waits until they end.
 
     The function returns the reason if they ended early, or "".
 
@@ -156,7 +159,7 @@ def _connected(address: str | None, run: SharedRun | None) -> Iterator[tuple[Con
 def _first_message(
     connection: Connection, address: str | None, run: SharedRun | None
 ) -> tuple[str, str]:
-    """Return a problem with a cluster, or a description of its resources."""
+    """Describe a cluster's resources or the problem with the cluster."""
     seconds = CONNECT_S if address else START_S
     try:
         connection.send(run)

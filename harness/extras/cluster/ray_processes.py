@@ -49,7 +49,7 @@ class RunProcess:
         self._stop = StopRequests()
 
     def run(self, installed: str, pickled: bytes) -> str:
-        """Send the requests that no other process sends, and return any problem."""
+        """Send the requests that no other process sends. Return any problem, or ""."""
         if installed != VERSION:
             return f"judge-harness {VERSION} is installed there, {installed} here"
         run: SharedRun = pickle.loads(pickled)  # noqa: S301 -- of the run that started it
@@ -123,7 +123,7 @@ def connect(address: str | None, folder: Path) -> Any:  # noqa: ANN401 -- Ray is
 
 
 def _obey(connection: Connection, folder: Path, actors: list[Any]) -> None:
-    """Stop the actors after a message. Exit after the next one, or when the parent process ends."""
+    """Stop the actors after a first message. Exit after a second, or if the parent ends."""
     try:
         connection.recv()
         for actor in actors:

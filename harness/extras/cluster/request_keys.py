@@ -21,7 +21,7 @@ _DECODE = msgspec.json.Decoder(Reply).decode
 
 
 class RequestKeys:
-    """Keys of requests in the tables, for one run (the ``owner``) or for all runs.
+    """Database keys for requests, for one run (the ``owner``) or for all runs.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class RequestKeys:
     def replies(
         self, rows: Iterable[tuple[bytes, bytes | None, str | None]]
     ) -> dict[str, Reply | None]:
-        """Return replies from rows by request hash, with None for requests without a reply."""
+        """Map each row's request hash to its reply, or to None if the row has no reply."""
         replies: dict[str, Reply | None] = {}
         for key, data, folder in rows:
             request = self.request(key)

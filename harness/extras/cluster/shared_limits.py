@@ -1,4 +1,4 @@
-"""Rate limit and budget that all workers of a shared store have in common.
+"""Rate limits and a budget that all workers of a store share.
 
 Both take from the store in batches: the rate for calls that wait now, and the budget for several
 future calls.
@@ -28,7 +28,7 @@ POLL_S = 0.2  # between checks for amounts that other workers return
 
 
 class SharedRate:
-    """Rate of one name that all workers of a store share, with a maximum of uses per minute."""
+    """Named rate limit, in uses per minute, that all workers of a store share."""
 
     def __init__(self, store: SharedStore, name: str, per_minute: float) -> None:
         self._store = store
@@ -85,7 +85,7 @@ class SharedRate:
 
 
 class SharedGate(RateGate):
-    """Rate limit for one judge, in requests and tokens per minute of all workers together.
+    """Rate limit for one judge: requests and tokens per minute, summed over all workers.
 
     Calls wait while the store does not permit any. If the lease of this process has lapsed, the
     judge stops.
@@ -141,7 +141,7 @@ def shared_gate(store: SharedStore, judge: Judge, retry: RetryPolicy, ceiling: i
 
 
 class SharedBudget(CostBudget):
-    """Budget that all workers of a run share. Each worker takes an allowance for some calls.
+    """Budget that all workers of a run share. Each worker takes allowances for its calls.
 
     ``spent_usd`` is the run's cost when it was resumed. `SharedStore.open_budget` sets the limit.
     """
@@ -178,7 +178,7 @@ class SharedBudget(CostBudget):
     def reserve(
         self, judge: str, request: str, cost_usd: float, most_usd: float | None = None
     ) -> CallBill:
-        """Return a context that uses this call's promised amount, or raise `BudgetSpent`."""
+        """Return a context that spends the USD promised to a call, or raise `BudgetSpent`."""
         del cost_usd
         promised_usd = self._promised_usd.pop(request, None)
         if promised_usd is None:
@@ -186,13 +186,13 @@ class SharedBudget(CostBudget):
         return CallBill(self, judge, promised_usd, most_usd)
 
     def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:
-        """Replace a call's reservation with its actual cost, and free the rest."""
+        """Replace a call's reservation with its actual cost. The allowance regains the rest."""
         super().book(reserved_usd, cost_usd, is_known=is_known)
         self._allowance_usd += reserved_usd - cost_usd
         self._note_held()
 
     def stop_waiting(self) -> None:
-        """End all waiting, because no more calls are sent."""
+        """Stop waiting for allowances, because no more calls are sent."""
         self._is_stopped = True
 
     async def is_held_by_others(self) -> bool:
@@ -216,12 +216,12 @@ class SharedBudget(CostBudget):
         self._note_held()
 
     def close(self) -> None:
-        """Return the rest of the allowance."""
+        """Return the unspent allowance to the shared budget."""
         if left_usd := self._take_all():
             self._store.exchange_budget(left_usd, inf)
 
     def _take_all(self) -> float:
-        """Take the rest of the allowance, and the amounts promised to unsent calls."""
+        """Clear the allowance and the promises to unsent calls, and return their total in USD."""
         left_usd = self._allowance_usd + sum(self._promised_usd.values())
         self._allowance_usd = 0.0
         self._promised_usd.clear()
@@ -248,10 +248,10 @@ class SharedBudget(CostBudget):
             await asyncio.sleep(0 if self.exhausted else POLL_S)
 
     def _kept_usd(self) -> float:
-        """Return the amount for calls in flight or about to be sent."""
+        """Return the USD for calls in flight and for calls about to be sent."""
         return self.reserved_usd + sum(self._promised_usd.values())
 
     def _note_held(self) -> None:
-        """Report the held amount to the lease, but not during an exchange, which does so itself."""
+        """Report this worker's held USD to the lease, except during a budget exchange."""
         if not self._exchange.locked():
             self._store.lease.held_usd = self._allowance_usd + self._kept_usd()

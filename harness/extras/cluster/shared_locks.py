@@ -1,4 +1,4 @@
-"""Request locks in a shared store, which are rows that belong to a process's lease."""
+"""Locks on requests in a shared store. Each lock is a row that belongs to a lease."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SharedLocks:
         lease.background.append(self._remove_released)
 
     def claim(self, requests: Sequence[str]) -> dict[str, Reply | None]:
-        """Lock the free requests, and return them with the stored replies.
+        """Lock the free requests. Return each with its stored reply, or None without one.
 
         Returns None while the store is away. If the lease has lapsed, all requests are granted,
         because the rate limit then stops every call and reports why.
@@ -70,19 +70,19 @@ class SharedLocks:
             return {}
 
     def release(self, requests: Iterable[str]) -> None:
-        """Release the locks soon."""
+        """Mark locks for release."""
         with self._mutex:
             released = self._held.intersection(requests)
             self._held -= released
             self._released |= released
 
     def forget(self, requests: Iterable[str]) -> None:
-        """Note that locks were removed when their replies were stored."""
+        """Forget locks that storing the replies has already removed."""
         with self._mutex:
             self._held.difference_update(requests)
 
     def report_holder(self, request: str) -> None:
-        """Report the worker with the lock on a request, unless it was reported before."""
+        """Report the worker that holds the lock on a request, once per worker."""
         key = self._keys.key(request)
         try:
             row = self._lease.ask(lambda c: c.execute(HOLDER, [key], binary=True).fetchone())
@@ -98,7 +98,7 @@ class SharedLocks:
             )
 
     def _claim(self, connection: Connection, requests: Sequence[str]) -> dict[str, Reply | None]:
-        """Insert locks, then find this process's locks and their replies with a second statement.
+        """Insert locks, then read this process's locks with any stored replies.
 
         Our rows without a reply are removed, so that new replies can be stored.
         """

@@ -97,7 +97,7 @@ class SharedStore:
         self.at_close: list[Callable[[], None]] = []
 
     def get(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
-        """Return stored replies by request hash, or nothing while the database is away.
+        """Return stored replies by request hash, or {} while the database is unreachable.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class SharedStore:
                     del self._unstored[: len(batch)]
 
     def flush(self) -> str:
-        """Store the replies that could not be stored before, and return an error or ""."""
+        """Retry storing replies that could not be stored. Return an error, or "" on success."""
         if self._unstored:
             try:
                 self.add_many(self._unstored)
@@ -138,7 +138,7 @@ class SharedStore:
         return ""
 
     def add_many(self, replies: Sequence[Reply]) -> None:
-        """Store replies by request hash, without replacing any, and release their requests.
+        """Store replies without replacing existing ones, and unlock their requests.
 
         Raises
         ------
@@ -153,28 +153,28 @@ class SharedStore:
         self._locks.forget(reply.request for reply in replies)
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
-        """Claim unlocked requests, and return stored replies with them."""
+        """Claim unlocked requests. Return the claimed ones, or replies if already stored."""
         claimed = self._locks.claim([request for _, request in requests])
         stored = {request: reply for request, reply in claimed.items() if reply is not None}
         self._locks.release(stored)
         return Claim(set(claimed).difference(stored), stored, {})
 
     def count_paid(self, request: str) -> bool:
-        """Return whether a child process paid for a stored reply, which is True once per reply."""
+        """Return whether a child process paid for a stored reply. True once per reply."""
         is_paid = self._payer is None and request in self._keys.paid
         self._keys.paid.discard(request)
         return is_paid
 
     def release(self, requests: Iterable[str]) -> None:
-        """Release the locks on requests, soon."""
+        """Mark the locks on requests for release."""
         self._locks.release(requests)
 
     def report_holder(self, request: str) -> None:
-        """Report the process with the lock on a request, once."""
+        """Report, only once, the process that holds the lock on a request."""
         self._locks.report_holder(request)
 
     def shared_progress(self) -> SharedProgress:
-        """Return the progress of all processes of this run, about a second old."""
+        """Return the progress of all of this run's processes, as of about a second ago."""
         return self.lease.progress
 
     def replies(self) -> Iterator[Reply]:
@@ -185,20 +185,20 @@ class SharedStore:
             last = rows[-1][0]
 
     def describe(self) -> tuple[str, int, int]:
-        """Return the server's version, its approximate number of replies, and the other workers."""
+        """Return the server version and the numbers of replies (approximate) and other workers."""
         row = self.lease.ask(lambda c: c.execute(DESCRIBE, [self.lease.id]).fetchone())
         version, n_replies, n_workers = row or ("", 0, 0)
         return str(version), max(0, int(n_replies)), int(n_workers)
 
     def take_rate(self, name: str, seconds: float) -> float:
-        """Reserve the next ``seconds`` of the shared rate, and return their start.
+        """Reserve the next ``seconds`` of a shared rate limit, and return when they start.
 
         The start is in seconds from now. Any thread can call this.
         """
         return self.lease.exchange(lambda c: _take_rate(c, name, seconds))
 
     def open_budget(self, limit_usd: float | None, spent_usd: float) -> None:
-        """Join the budget of this name. ``spent_usd`` is the cost in the local log.
+        """Join the named budget. ``spent_usd`` is the cost of the replies in the local log.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Parser for the address of a shared store, and its connection parameters."""
+"""Parser for a shared store's address and connection parameters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StoreAddress:
 
 
 def store_address(text: str) -> StoreAddress:
-    """Return the address that ``--store`` names.
+    """Parse and complete the address given with ``--store``.
 
     Missing parts come from libpq's environment variables, service file and password file. If the
     address is just ``postgresql://``, all of it comes from $HARNESS_STORE.
@@ -87,7 +87,7 @@ def _parsed(text: str, source: str) -> dict[str, str]:
 
 
 def _defaults() -> dict[str, str]:
-    """Return the values from the environment and the service file."""
+    """Return the connection parameters set in the environment and the service file."""
     try:
         options = Conninfo.get_defaults()
     except Exception:  # noqa: BLE001 -- psycopg has no narrower error for a bad service file
@@ -100,7 +100,7 @@ def _defaults() -> dict[str, str]:
 
 
 def _is_local(parameters: dict[str, str]) -> bool:
-    """Return whether all hosts are this machine. A host without an address counts by its name."""
+    """Return whether all hosts are this machine, judged by address or, if missing, by name."""
     hosts = (parameters.get("hostaddr") or parameters.get("host") or "/").split(",")
     return all(map(_is_loopback, hosts))
 

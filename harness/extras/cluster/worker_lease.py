@@ -110,7 +110,7 @@ class WorkerLease:
         return self.exchange(action, ASK_S)
 
     def exchange(self, action: Callable[[Connection], T], within_s: float = EXCHANGE_S) -> T:
-        """Run an exchange unless the database is away. See `Database.exchange`."""
+        """Run an exchange unless the database is unreachable. See `Database.exchange`."""
         if self.is_away:
             raise StoreAway(f"{self.name}: the store cannot be reached")
         try:
@@ -166,7 +166,7 @@ class WorkerLease:
         self.is_away = False
 
     def _extend(self, connection: Connection) -> int:
-        """Extend this lease, and remove expired ones. Return 0 if this one was removed."""
+        """Extend this lease, and remove expired leases. Return 0 if this lease is gone."""
         renewal = (self.lease_s, self.held_usd, self.id)
         n_renewed = connection.execute(RENEW, renewal).rowcount
         connection.execute(REMOVE_EXPIRED, [RESTART_S])

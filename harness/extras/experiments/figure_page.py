@@ -39,7 +39,7 @@ BY_CUTOFF = "Means over populations, with one line per cut-off. Bars are standar
 
 
 def figures_page(figures: Mapping[int, Sequence[ExperimentRow]], size: Size, seed: int) -> str:
-    """Render simulated figures as a page, each chart with its standard errors."""
+    """Render simulated figures as a page of charts with standard errors."""
     model, parts = size.model, []
     for place, (figure, rows) in enumerate(figures.items()):
         charts = figure_charts(figure, rows)
@@ -85,7 +85,7 @@ def figure_charts(figure: int, rows: Sequence[ExperimentRow]) -> list[Chart]:
 
 
 def _over_ratings(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
-    """Draw a line over ratings per item for each metric, or for each cut-off without judges."""
+    """Draw a line over ratings per item for each metric or, if there are no judges, cut-off."""
     quantity, scenario = _words(rows[0].quantity), rows[0].scenario
     ratings = list(dict.fromkeys(row.n_ratings for row in rows))
     lines: dict[str, list[ExperimentRow]] = {}
@@ -115,7 +115,7 @@ def _over_ratings(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
 
 
 def _by_metric(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
-    """Draw a heat map of settings and metrics, each cell with its standard error."""
+    """Draw a heat map of metrics by setting, with a standard error in each cell."""
     quantity = _words(rows[0].quantity)
     settings = list(dict.fromkeys(row.scenario for row in rows))
     metrics = list(dict.fromkeys(row.metric for row in rows))
@@ -146,7 +146,7 @@ def _by_metric(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
 
 
 def _by_setting(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
-    """Draw each setting's mean with one standard error to either side."""
+    """Draw each setting's mean with an interval of one standard error on either side."""
     quantity = _words(rows[0].quantity)
     drawn = []
     for setting in dict.fromkeys(row.scenario for row in rows):
@@ -162,7 +162,7 @@ def _by_setting(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
 
 
 def _span(mean: tuple[float | None, float | None]) -> tuple[float, float] | None:
-    """Return the range of one standard error to either side of a mean."""
+    """Return the interval within one standard error of a mean, or None if undefined."""
     value, error = mean
     return None if value is None or error is None else (value - error, value + error)
 

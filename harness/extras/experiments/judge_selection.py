@@ -1,4 +1,4 @@
-"""Downstream performance of judges that each metric selects, in simulated populations."""
+"""Downstream performance of the judges that each metric selects in simulated populations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CUT_FORMS = frozenset(form for form, aggregation in FORMS.items() if aggregation
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell:
-    """Metrics of every judge in one population, with the true downstream performance.
+    """Estimated metrics and true downstream performance of the judges in one population.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def judge_values(
     tau: float,
     positive: Sequence[str],
 ) -> FloatArray:
-    """Evaluate metrics of all judges at once, as an (M, J) array.
+    """Evaluate all metrics for all judges. Returns an (M, J) array.
 
     ``judges`` has J * n rows, judge by judge, for the n items of ``human``.
     """
@@ -130,7 +130,7 @@ def run_cell(
     taus: Sequence[float] = TAUS,
     rows: Sequence[Metric] = METRICS,
 ) -> Cell:
-    """Estimate every metric from a population's sample, and get the true downstream performance.
+    """Estimate every metric from a sample, and compute the true downstream performance.
 
     ``n_ratings`` is None for the population itself. Metrics that do not depend on the cut-off are
     computed once.
@@ -160,7 +160,7 @@ def selection_experiment(
     rows: Sequence[Metric] = METRICS,
     **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
-    """Select judges by each metric in many populations, and measure their performance.
+    """Select judges with each metric in many populations, and measure their performance.
 
     For each metric, rows have the "consistency" and "absolute_bias" of the selected judge, and the
     rank correlation between the metric and each goal over judges (Guerdan et al. 2025, figures 4,
@@ -187,7 +187,7 @@ def selection_experiment(
 
 
 def _outcome(cell: Cell, t: int, m: int, row: Metric) -> dict[str, float]:
-    """Measure the judge that a metric selects, with nan if it selects none."""
+    """Measure the performance of the judge that a metric selects, or nan if it selects none."""
     losses = row.losses(cell.values[t, m])
     chosen = chosen_by(losses)
     if not chosen.any():

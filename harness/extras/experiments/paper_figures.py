@@ -1,4 +1,4 @@
-"""The published synthetic experiments as tables, with settings, metrics and quantities.
+"""Tables of the published synthetic experiments, by setting, metric and quantity.
 
 They come from Guerdan et al. 2025, section 6 and appendix D. Means are over newly drawn
 populations, so they reproduce the shape of the figures, but not their third digit.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class RepeatSettings(TypedDict):
-    """Settings of `repeat`."""
+    """Keyword arguments of `repeat`."""
 
     seed: int
     n_populations: int
@@ -59,7 +59,7 @@ RANKINGS = ("hit_rate(h/h)", "cohen_kappa(h/h)", "js_divergence(s/s)", "mse(srs/
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatingModel:
-    """Rating model of the experiments, by default the paper's.
+    """Rating model of the experiments. The defaults are the paper's values.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ def _sized(scenarios: Mapping[str, Scenario], size: Size) -> dict[str, Scenario]
 
 
 def _effects(size: Size) -> dict[str, Scenario]:
-    """Return every pair of selection effects for humans and judges."""
+    """Return a scenario for every pair of human and judge selection effects."""
     space = size.model.space()
     gammas = {Gamma: gamma_for(space, Gamma) for Gamma in size.model.Gammas}
     scenarios = {
@@ -160,7 +160,7 @@ def _effects(size: Size) -> dict[str, Scenario]:
 
 
 def _errors(size: Size, *, judges: float = 1.0) -> dict[str, Scenario]:
-    """Return every rater error, combined with every selection effect of the humans."""
+    """Return a scenario for every combination of rater error and human selection effect."""
     space = size.model.space()
     scenarios = {
         f"Gamma {Gamma:g}, epsilon {epsilon:g}, eta {eta:g}": Scenario(
@@ -188,7 +188,7 @@ def _chosen(
     quantities: Sequence[str],
     **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
-    """Return some quantities of the judges that metrics select, one after the other."""
+    """Run the selection experiment for some metrics, and return its rows by quantity."""
     rows = selection_experiment(scenarios, ratings, rows=_rows_of(metrics), **settings)
     return [row for quantity in quantities for row in rows if row.quantity == quantity]
 
@@ -211,7 +211,7 @@ def _raters(size: Size, settings: RepeatSettings) -> list[ExperimentRow]:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Contents of a figure, and the function that computes its rows from a size and a seed.
+    """Experiment behind a figure: a title, and a function that computes the rows.
 
     ``has_errors`` is True if rater error matters.
     """
@@ -221,7 +221,7 @@ class Experiment:
     has_errors: bool = True
 
     def rows(self, seed: int, size: Size) -> list[ExperimentRow]:
-        """Repeat the experiment. ``seed`` determines every draw."""
+        """Run the experiment. ``seed`` determines every draw."""
         return self.make(
             size, {"seed": seed, "n_populations": size.n_populations, "taus": size.model.taus}
         )

@@ -1,4 +1,4 @@
-"""A user's design with a planted truth, which is estimated from a task or specified by options."""
+"""Simulated designs with a planted truth, estimated from a task or set by options."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AGREEMENT = 0.75  # of the best judge with a rater, if there is no task
 
 @dataclass(frozen=True)
 class DesignJudge:
-    """A judge in a design, with its number of replies per item."""
+    """Judge in a simulated design."""
 
     name: str
     planted: PlantedJudge
@@ -78,12 +78,12 @@ class Design:
 
     @property
     def n_calls(self) -> int:
-        """Number of replies of all judges to a data set."""
+        """Total number of replies from all judges for one data set."""
         return self.n_items * sum(judge.n_replies for judge in self.judges)
 
     @property
     def cost_usd(self) -> float | None:
-        """Cost of these replies, or None if a price is unknown."""
+        """Cost in USD of the replies for one data set, or None if a price is unknown."""
         costs = [j.cost_usd for j in self.judges]
         if any(cost is None for cost in costs):
             return None
@@ -97,7 +97,7 @@ class Design:
         return replace(self, judges=tuple(judges))
 
     def repeated(self, times: int) -> Design:
-        """Return the design with a multiple of its items, rated in the same way."""
+        """Repeat all items and their rating pattern ``times`` times."""
         shift = np.repeat(np.arange(times) * self.n_items, len(self.of_item))
         return replace(
             self,
@@ -107,14 +107,14 @@ class Design:
         )
 
     def choices(self, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-        """Draw the items' probabilities (n, K) and the raters' choices (R,), with -1 for none."""
+        """Draw probabilities (an (n, K) array) and choices (an (R,) array, -1 for abstentions)."""
         chances = self.raters.chances(self.n_items, rng)
         chosen = self.raters.choose(chances[self.of_item], rng)
         chosen[rng.random(len(chosen)) < self.abstention] = -1
         return chances, chosen
 
     def draw(self, seed: Sequence[int], *, n_resamples: int = N_RESAMPLES) -> Source:
-        """Draw ratings and verdicts as a source for validation."""
+        """Draw ratings and verdicts, and return them as a source for validation."""
         rng = np.random.default_rng(list(seed))
         chances, chosen = self.choices(rng)
         items = tuple(Item(f"i{i:06}", {"text": f"item {i}"}) for i in range(self.n_items))
@@ -175,14 +175,14 @@ class Design:
 
 
 def answers_of(task: Task, elicitation: AnswerKind) -> tuple[PlantedAnswer, ...]:
-    """Return a task's options, or its response sets."""
+    """Return the possible answers on a task: its options or its response sets."""
     if elicitation == "response_set":
         return task.space.sets
     return tuple(option.key for option in task.options)
 
 
 def given_design(options: SelftestOptions) -> Design:
-    """Return a design of two options from command options. Every rater rates every item.
+    """Build a design with two answer options, in which every rater rates every item.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def given_design(options: SelftestOptions) -> Design:
 def given_judges(
     raters: PlantedRaters, options: SelftestOptions, agreement: float
 ) -> tuple[DesignJudge, ...]:
-    """Return the judges from options, best first. ``agreement`` is the best judge's default."""
+    """Build judges from options, best first. ``agreement`` is the default for the best judge."""
     best = agreement if options.agreement is None else options.agreement
     return tuple(
         DesignJudge(
@@ -234,7 +234,7 @@ def given_judges(
 
 
 def design_of(source: Source, options: SelftestOptions) -> Design:
-    """Estimate a task's design from the ranking's ratings, and its judges from their verdicts.
+    """Estimate a design from a task's ratings and its judges' verdicts.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def _left_out(source: Source) -> Iterable[str]:
 
 
 def _key(answer: PlantedAnswer) -> Hashable:
-    """Return an option, or a key that is the same for every order of a set."""
+    """Return an option unchanged, or a set as a key that does not depend on its order."""
     return answer if isinstance(answer, str) else frozenset(answer)
 
 
@@ -309,7 +309,7 @@ def _of_form(verdicts: Iterable[Verdict], form: AnswerKind) -> list[Verdict]:
 def _counts(
     ratings: Iterable[HumanRating], places: Mapping[str, int], codes: Mapping[Hashable, int]
 ) -> tuple[IntArray, int]:
-    """Count the answers as an (n, K) array, and the abstentions."""
+    """Count each answer per item as an (n, K) array, and the abstentions as a total."""
     counts, n_abstained = np.zeros((len(places), len(codes)), dtype=np.int64), 0
     for rating in ratings:
         if _key(rating.value) in codes:
@@ -320,7 +320,7 @@ def _counts(
 
 
 def _answer_of(value: object) -> Hashable:
-    """Return the key of a verdict's value, or the key of no answer if it has none."""
+    """Return a hashable key for a verdict's value, or None if it is not an answer."""
     if isinstance(value, str):
         return value
     return frozenset(value) if isinstance(value, list | tuple | frozenset) else None
@@ -381,7 +381,7 @@ def _judge(
     abstention: float,
     to_reach: bool = False,
 ) -> PlantedJudge:
-    """Return a judge with this agreement, or the nearest possible judge with ``to_reach``."""
+    """Return a judge with this agreement or, if ``to_reach``, the nearest possible agreement."""
     if to_reach:
         room = 1.0 - raters.by_chance
         fidelity = ((self_consistency - raters.by_chance) / room) ** 0.5 if room > EXACT else 1.0

@@ -24,7 +24,7 @@ def sampling_experiment(
     ratings: Sequence[int],
     **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
-    """Compare decisions and prevalence from a few ratings with the whole population.
+    """Compare decisions and prevalence from a few ratings with those in the population.
 
     Rows have the "consistency" of decisions and the "prevalence_difference" (sample minus
     population) for the observed raters' multi-label vectors, ordered by number of ratings (Guerdan
@@ -59,7 +59,7 @@ def prevalence_experiment(
     scenarios: Mapping[str, Scenario],
     **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
-    """Compare prevalence from forced choices with prevalence from response sets without error.
+    """Compare prevalence in forced choices with prevalence in error-free response sets.
 
     "prevalence_bias" is the share of items with O >= tau minus the share with Omega* >= tau
     (Guerdan et al. 2025, figures 6, right, and 12). No ratings are drawn. See `repeat` for the
@@ -85,7 +85,7 @@ def error_experiment(
     rows: Sequence[Metric] = METRICS,
     **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
-    """Compare rankings of judges against the same raters with and without error.
+    """Compare the rankings of judges against the same raters with and without rater error.
 
     "spearman" is the rank correlation of the judges for each metric (Guerdan et al. 2025, figure
     11). No ratings are drawn. See `repeat` for the settings.

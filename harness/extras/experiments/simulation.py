@@ -19,7 +19,7 @@ STEEPEST = 50.0  # largest gamma in the search: exp(-50) is practically never
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One setting of the experiment. The first option of the space decides about items.
+    """One setting of the experiment. Items are positive if they have the space's first option.
 
     Attributes
     ----------
@@ -46,13 +46,13 @@ class Scenario:
 
     @property
     def option(self) -> str:
-        """The option that decides about items."""
+        """The positive option, on which decisions about items are based."""
         return self.space.options[0]
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Population:
-    """Distributions in the limit of infinitely many ratings.
+    """Rating distributions in the limit of infinitely many ratings.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Sample:
 
 
 def selection_matrix(space: OptionSpace, gamma: float) -> FloatArray:
-    """Return F (K, V) for raters who choose later options of a set less often.
+    """Return the (K, V) matrix F of raters who choose a set's later options less often.
 
     F[k, v] is proportional to exp(-gamma r). Here r is the rank of option k in set v, which is 0
     for the first option (Guerdan et al. 2025, section 6). With a positive gamma, raters choose
@@ -133,7 +133,7 @@ def gamma_for(space: OptionSpace, Gamma: float) -> float:
 
 
 def project(points: FloatArray) -> FloatArray:
-    """Move each row to the nearest probability distribution, (..., V) to (..., V).
+    """Project each row of a (..., V) array onto the nearest probability distribution.
 
     This is the Euclidean projection onto the simplex. It keeps the amounts above a common level,
     for which these amounts sum to 1.
@@ -180,7 +180,7 @@ def draw_sample(
     n_samples: int = 10,
     n_calibration: int = 100,
 ) -> Sample:
-    """Draw a few ratings of every item and estimate the distributions from them.
+    """Draw a few ratings of every item, and estimate the distributions from these ratings.
 
     ``n_ratings`` is the number of human forced choices per item, and of pairs per calibration item.
     ``n_samples`` is the number of calls for each elicitation, judge and item. ``n_calibration`` is
@@ -219,13 +219,13 @@ def _distributions(space: OptionSpace, O: FloatArray, theta: FloatArray, n: floa
 
 
 def _safe(rows: FloatArray) -> FloatArray:
-    """Scale rows to sum to 1 in spite of rounding, as the multinomial draw requires."""
+    """Scale rows to sum to 1 despite rounding, as the multinomial draw requires."""
     return np.asarray(rows / rows.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentRow:
-    """One value of an experiment.
+    """Mean of one measured quantity over the populations of one setting.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ def repeat(
     n_populations: int = 20,
     taus: Sequence[float] = TAUS,
 ) -> list[ExperimentRow]:
-    """Measure populations of each scenario, the same ones for every number of ratings.
+    """Measure each scenario in populations that are the same for every number of ratings.
 
     ``measure`` takes a population, the number of ratings (None for infinitely many), an rng for the
     ratings, and the cut-offs. It returns the values at each cut-off. The seed determines

@@ -21,7 +21,7 @@ LISTS = ("sets", "gammas", "epsilons", "etas", "taus")
 
 
 class SimulationOptions(Quick):
-    """The simulated rating model, by default the paper's."""
+    """Options for the simulated rating model. The defaults are the paper's values."""
 
     populations: int | None = option(
         None, "Populations per setting. Default: 20, or 3 with --quick.", ge=2
@@ -47,7 +47,7 @@ class SimulationOptions(Quick):
     )
 
     def rating_model(self, figures: Sequence[int]) -> RatingModel:
-        """Return the model for some figures.
+        """Build the rating model from the options, and check that the figures can use it.
 
         Raises
         ------

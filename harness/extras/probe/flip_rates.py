@@ -1,4 +1,4 @@
-"""Flip rates of verdicts on perturbed items, compared with verdicts on unchanged items."""
+"""Flip rates: how often verdicts change if items are perturbed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Frozen(BaseModel):
 
 
 class FlipRates(_Frozen):
-    """Changes of verdicts, as shares of pairs of an unchanged and a perturbed item.
+    """Flip rates, as proportions of pairs of an original and a perturbed item.
 
     A pair is an item, a perturbation and a sample, if the unchanged item was answered and the
     perturbed item got a reply. The ``counts`` of each estimate have ``n`` (all pairs) and ``k``
@@ -144,7 +144,7 @@ def measure_flips(
     samples: Mapping[str, int],
     elicitations: Sequence[Elicitation],
 ) -> Probe:
-    """Return the flip rates of every judge and elicitation on a task with changed items."""
+    """Measure the flip rates of every judge and elicitation on a task with perturbed items."""
     probe = probe_of(task)
     originals = {item.fields[PROBE_ITEM] for item in task.items}
     perturbations = {item.fields[PROBE_CHANGE] for item in task.items} - {""}
@@ -163,7 +163,7 @@ def measure_flips(
 
 
 def probe_of(task: Task) -> ProbeName:
-    """Return the probe of a task, or raise `RunError` if its items are not perturbed."""
+    """Return the name of a task's probe, or raise `RunError` if no items are perturbed."""
     names = {item.fields.get(PROBE_NAME, "") for item in task.items}
     if not all(PROBE_ITEM in item.fields for item in task.items) or not names <= set(PROBES):
         raise RunError(f"task {task.name}: its items are unchanged, so this run is not a probe.")
@@ -244,7 +244,7 @@ def _judge_flips(
 
 
 def _pairs(task: Task, by_unit: Mapping[tuple[str, int], Verdict]) -> Iterator[_Pair]:
-    """Pair verdicts on perturbed items with the same sample's verdicts on unchanged items."""
+    """Pair the verdicts on perturbed and unchanged items that have the same sample number."""
     variants = {item.id: item.fields for item in task.items if item.fields[PROBE_KIND]}
     for (item, sample), perturbed in by_unit.items():
         fields = variants.get(item)
@@ -301,18 +301,18 @@ def _position_consistency(pairs: Sequence[_Pair]) -> Estimate | None:
 
 
 def _answered(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Return the pairs with two answers."""
+    """Return the pairs in which the perturbed item was answered too."""
     return [pair for pair in pairs if pair.perturbed.outcome == "answered"]
 
 
 def _order_pairs(pairs: Sequence[_Pair]) -> Sequence[Sequence[OrderPair]]:
-    """Return the answered verdicts in both orders, item by item, with swapped ones turned back."""
+    """Return each item's pairs of answered verdicts on its two orders."""
     by_item = _grouped(_answered(pairs)).values()
     return [[(pair.unchanged, pair.perturbed) for pair in own] for own in by_item]
 
 
 def _by_item(pairs: Sequence[_Pair], measure: Callable[[_Pair], float]) -> dict[str, float]:
-    """Return the mean of a measure over each item's pairs."""
+    """Return each item's mean of a measure over its pairs."""
     return {item: mean(map(measure, own)) for item, own in _grouped(pairs).items()}
 
 
@@ -324,7 +324,7 @@ def _grouped(pairs: Sequence[_Pair]) -> dict[str, list[_Pair]]:
 
 
 def mean_change(changes: Sequence[float], *, bounds: tuple[float, float] = CHANGE) -> Estimate:
-    """Return the mean of a share's changes, one per item, with its score interval."""
+    """Return the mean over items of the changes in a share, with its interval."""
     resampling = Resampling(rng=np.random.default_rng(0), level=LEVEL)
     return item_mean(changes, resampling, bounds=bounds)
 
@@ -351,13 +351,13 @@ def _rate(pairs: Sequence[_Pair], counted: Sequence[_Pair]) -> Estimate:
 
 
 def headline(probe: Probe) -> str:
-    """Write the number of items and variants."""
+    """Return a line with the numbers of items and variants."""
     items = "1 item" if probe.n_items == 1 else f"{probe.n_items} items"
     return f"{probe.task}: {items}, each unchanged and in {probe.n_perturbations} variants"
 
 
 def summaries(judge: JudgeFlips) -> Iterator[str]:
-    """Write a judge's flip rates and their effect, and the number of excluded pairs."""
+    """Yield lines with a judge's flip rates, the effect, and the number of excluded pairs."""
     name = f"{judge.judge} ({judge.elicitation})"
     flipped = judge.perturbed.flipped
     if flipped.value is None:
@@ -399,7 +399,7 @@ def flip_table(judge: JudgeFlips) -> list[dict[str, str]]:
 
 
 def _percent_of(estimate: Estimate, n_row: float) -> str:
-    """Write a share, with its n if it differs from the row's n."""
+    """Format a share as a percentage, with its n if that differs from the row's n."""
     n = estimate.counts["n"]
     own_n = f" of {n:.0f}" if estimate.value is not None and n != n_row else ""
     return f"{_percent(estimate)}{own_n}"

@@ -1,4 +1,4 @@
-"""A check of one judge without labels, which counts answers that flip for no reason."""
+"""Check of one judge without labels, which counts answers that flip for no reason."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CHANGES = (*NO_REASON, "injection")
 
 
 class PlannedPart(Protocol):
-    """Function that plans single choices on a task's items, changed by a named probe or unchanged.
+    """Function that plans single choices on a task's items, which a probe can perturb.
 
     If ``shuffled``, options have a different order in each sample.
     """
@@ -110,7 +110,7 @@ def _readable(task: Task, items: Iterable[Item], which: Items) -> list[Item]:
 
 
 def _asking(samples: int, *, shuffled: bool) -> dict[str, object]:
-    """Return run options for single choices about all items."""
+    """Return run options that request single choices on all items."""
     return {
         "samples": samples,
         "shuffle_options": shuffled,
@@ -137,7 +137,7 @@ def _plans(task: Task, items: Sequence[Item], planned: PlannedPart) -> dict[str,
 
 
 def _one_of_each(perturbations: Iterable[Perturbation]) -> tuple[Perturbation, ...]:
-    """Return the first change of each kind."""
+    """Return the first perturbation of each kind."""
     kinds: dict[str, Perturbation] = {}
     for perturbation in perturbations:
         kinds.setdefault(perturbation.kind, perturbation)
@@ -145,7 +145,7 @@ def _one_of_each(perturbations: Iterable[Perturbation]) -> tuple[Perturbation, .
 
 
 class _Pairs(NamedTuple):
-    """Pairs of replies that should agree, with the number that differ and their items."""
+    """Counts of reply pairs that should agree and of those that differ, with their items."""
 
     n: int
     n_differing: int
@@ -153,7 +153,7 @@ class _Pairs(NamedTuple):
 
     @property
     def flipped(self) -> Estimate:
-        """Share of pairs that differ, with an exact interval for n = items."""
+        """Share of pairs that differ. Its exact interval counts each item once."""
         counts = {"n": float(self.n), "k": float(self.n_differing)}
         if not self.n:
             return Estimate(value=None, reason="no_items", n_used=0, counts=counts)
@@ -162,7 +162,7 @@ class _Pairs(NamedTuple):
         return Estimate(value=value, interval=interval, n_used=n_items, counts=counts)
 
     def plus(self, other: _Pairs) -> _Pairs:
-        """Return the sum of both."""
+        """Add the counts of other pairs."""
         n, k = self.n + other.n, self.n_differing + other.n_differing
         return _Pairs(n, k, self.items | other.items)
 
@@ -172,7 +172,7 @@ NO_PAIRS = _Pairs(0, 0, frozenset())
 
 @dataclass(slots=True)
 class _Replies:
-    """Replies so far."""
+    """Replies received in a check so far, with the pairs that they form."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     pairs: dict[str, _Pairs] = field(default_factory=dict)
@@ -182,7 +182,7 @@ class _Replies:
     exit_code: ExitCode = ExitCode.DONE
 
     def add(self, change: str, pairs: _Pairs) -> None:
-        """Add pairs of replies to a change's pairs."""
+        """Add pairs of replies to those for a kind of change."""
         self.pairs[change] = self.pairs.get(change, NO_PAIRS).plus(pairs)
 
 
@@ -228,7 +228,7 @@ def check_judge(
 
 
 def _add(replies: _Replies, part: str, plan: Plan, folder: RunFolder) -> None:
-    """Add the replies to a part."""
+    """Add the replies from one part of the check."""
     judge = plan.jobs[0].judge.spec.name
     verdicts = list(folder.read_verdicts().final.values())
     replies.verdicts += verdicts
@@ -250,7 +250,7 @@ def _add(replies: _Replies, part: str, plan: Plan, folder: RunFolder) -> None:
 
 
 def pairs_of_replies(verdicts: Iterable[Verdict]) -> dict[str, _Pairs]:
-    """Pair the answers about each item, for the same prompt and for different orders.
+    """Pair each item's answers to the same prompt, and to different orders of the options.
 
     Successive replies to the same prompt make a pair, and so do the first replies to each order.
     """
@@ -272,7 +272,7 @@ def pairs_of_replies(verdicts: Iterable[Verdict]) -> dict[str, _Pairs]:
 
 
 def _measured(plan: Plan, replies: _Replies) -> JudgeCheck:
-    """Return the measurements from the replies."""
+    """Compute the result of a check from its replies."""
     no_reason = NO_PAIRS
     for change in NO_REASON:
         no_reason = no_reason.plus(replies.pairs.get(change, NO_PAIRS))

@@ -43,7 +43,7 @@ MOST_SHOTS = 1000
 
 
 class Perturbation(BaseModel):
-    """A change of an item's text.
+    """Perturbation of an item's text.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Perturbation(BaseModel):
         return self
 
     def apply(self, text: str, target: Option) -> str:
-        """Return a text with this change. Placeholders in the text are not filled."""
+        """Apply the perturbation to a text. Placeholders in this text are not filled in."""
         values = {"target": target.key, "label": target.label}
         shots = _fill(self.shot, values) * self.shots
         return _fill(self.text, values | {"text": text, "shots": shots})
@@ -161,7 +161,7 @@ def perturbed_task(
 
 
 def swapped_task(task: Task, items: Sequence[Item]) -> Task:
-    """Return a pairwise task in which items have their answers in both orders.
+    """Return a pairwise task that shows each item's answers in both orders.
 
     An item with swapped answers has the original's ratings, mirrored. As a control, each item also
     appears with a blank line after its last answer.
@@ -241,7 +241,7 @@ def _variant(
     target: str = "",
     changed: Mapping[str, str] | None = None,
 ) -> Item:
-    """Return an item with changed fields, and the fields that the probe needs."""
+    """Return an item with changed fields, plus the fields that the probe needs."""
     facts = {
         PROBE_NAME: probe,
         PROBE_ITEM: item.id,

@@ -217,7 +217,7 @@ def _result(judge: str, system: str, rows: FloatArray, source: Source) -> SelfPr
 
 
 def preference_rows(preferences: Iterable[SelfPreference]) -> list[dict[str, str]]:
-    """Return one row per judge, shares in percentage points."""
+    """Return a table row per judge, with shares in percentage points."""
     return [
         {
             "judge": row.judge,

@@ -39,7 +39,7 @@ def plan_first_round(search: JudgeSearch) -> Plan | None:
 
 
 def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None) -> Improvement:
-    """Search for a better way of asking a judge. See `harness.extras.racing.search.improve`."""
+    """Search for a better way to query a judge. See `harness.extras.racing.search.improve`."""
     from harness.extras.racing import search as searching  # noqa: PLC0415 -- as above
 
     return searching.improve(search, watch, stop)

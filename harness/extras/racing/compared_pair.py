@@ -1,4 +1,4 @@
-"""Comparison of two ways of asking a judge on the same items, by gain and cost."""
+"""Comparison of two ways to query a judge, by gain and cost on the same items."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def compared_source(folder: RunFolder, source: Source) -> Source:
-    """Return a source that contains only the confirmed judge, with its part of alpha.
+    """Return a source with only the confirmed judge and its share of the error rate.
 
     The gain over the other judge is tested first. The other judge ran only for this test.
 
@@ -59,7 +59,7 @@ class Pair(NamedTuple):
 
 
 def pair_of(folder: RunFolder, first: str, second: str) -> Pair | None:
-    """Compare two judges of a run folder, or return None without common items.
+    """Compare two judges in a run folder. Return None if they have no common items.
 
     Items with a failed call are left out, because such a call shows nothing about either judge.
     """

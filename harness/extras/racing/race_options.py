@@ -1,4 +1,4 @@
-"""Options of a race: the loss on an item, and the answers that judges give."""
+"""Options of a race: the loss on an item, and the kind of answer from judges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AS_GIVEN = ("mode", "level", "humans", "beta")  # options that change how rating
 
 
 class Loss(NamedTuple):
-    """Loss on an item, as a key of `LOSSES` and the kind of answers."""
+    """Loss on an item: its key in `LOSSES`, and the kind of answer that it scores."""
 
     name: str
     elicitation: AnswerKind
@@ -57,7 +57,7 @@ def loss_of(task: Task, choices: Choices) -> Loss:
 
 
 def race_options(task: Task, options: RunOptions, choices: Choices) -> RunOptions:
-    """Return the options of a race, completed from its loss.
+    """Complete a race's options with the elicitation that its loss needs.
 
     Judges only give the answers that the loss uses.
 

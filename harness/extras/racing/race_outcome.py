@@ -1,4 +1,4 @@
-"""Outcome of a race, from its run's log, and the part of the run that can be validated."""
+"""Outcome of a race, and the part of its run that can be validated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OVER = ("asked", "done")  # states of a run in which failed units stay without a
 def raced_source(
     folder: RunFolder, source: Source, replies: Mapping[str, Sequence[Verdict]]
 ) -> Source:
-    """Return a source with the race's outcome, without judges that did not run on all items.
+    """Add a race's outcome to a source, and remove judges that did not run on all items.
 
     The items that a judge runs on in a race depend on its answers, so these items do not allow a
     comparison of judges as in other runs.
@@ -93,7 +93,7 @@ def raced_source(
 
 
 def _why_unfit(leader: JudgeSpec, pool: RacePool, source: Source) -> Unfit:
-    """Return why a race does not return the judge with the lowest loss, or "" if it does."""
+    """Return why the race cannot return the judge with the lowest loss, or "" if it can."""
     if leader.name in control_judges(pool.specs):
         return "control"
     verdicts = source.verdicts[leader.name]
@@ -116,7 +116,7 @@ def _is_complete(
 def _judges(
     pool: RacePool, standings: Sequence[Standing], replies: Mapping[str, Sequence[Verdict]]
 ) -> tuple[RacedJudge, ...]:
-    """Return each judge's items, and when the judge was dropped."""
+    """Return each judge's items and replies, and when the judge was dropped."""
     left: dict[str, tuple[int, int]] = {}
     for before, after in pairwise(standings):
         n_calls = sum(n * pool.n_replies[name] for name, n in pool.n_items_for(before).items())

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RacePool:
-    """Judges of a race, and the race's items in the order in which they are drawn.
+    """Judges of a race, and its items in the order in which they are drawn.
 
     The task, the judges and the run's options determine the pool.
 
@@ -72,11 +72,11 @@ class RacePool:
     is_grouped: bool
 
     def n_items(self, n_units: int) -> int:
-        """Return the number of items in the first units."""
+        """Return the number of items in the first ``n_units`` units."""
         return int(self.ends[n_units - 1]) if n_units else 0
 
     def n_items_for(self, standing: Standing) -> dict[str, int]:
-        """Return how many of the first items need replies from each judge.
+        """Return, for each judge, the number of leading items that need its replies.
 
         An ensemble needs its members' replies.
         """
@@ -138,13 +138,13 @@ class RacePool:
         return [counts[item.id] == self.n_replies[name] for item in items]
 
     def _answered(self, verdicts: Sequence[Verdict], items: Sequence[Item]) -> FloatArray:
-        """Return the share of answers among a judge's verdicts on each item."""
+        """Return the share of a judge's verdicts on each item that are answers."""
         n_verdicts = Counter(verdict.item for verdict in verdicts)
         n_answered = Counter(v.item for v in verdicts if v.outcome == "answered")
         return np.array([n_answered[item.id] / max(n_verdicts[item.id], 1) for item in items])
 
     def by_unit(self, losses: FloatArray) -> FloatArray:
-        """Sum the losses on the items of each unit, (J, n) to (J, U)."""
+        """Sum (J, n) losses over the items of each unit. Returns a (J, U) array."""
         starts = np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
         return np.asarray(np.add.reduceat(losses, starts, axis=1))
 
@@ -170,7 +170,7 @@ class RacePool:
 
 
 def pool_of(task: Task, specs: tuple[JudgeSpec, ...], config: RunConfig) -> RacePool:
-    """Return the pool of a race.
+    """Build the pool of items and judges for a race.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Rounds of a race, which choose the judges and items after each batch of items."""
+"""Rounds of a race: which judges run on which items after each batch of items."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rounds(plan: Plan, logged: Mapping[UnitKey, Verdict], observer: Observer) ->
 
 
 class Rounds(NoObserver):
-    """Collector of written verdicts, which determine the next requests.
+    """Observer that collects written verdicts, from which the next requests follow.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Rounds(NoObserver):
     # Requests
 
     def next_jobs(self, stopped: Mapping[str, str]) -> Sequence[Job]:
-        """Return each judge's next jobs, or nothing once the race and the remaining items are done.
+        """Return each judge's next jobs, or nothing if the race and remaining items are done.
 
         Judges that ``stopped`` for a lasting reason are dropped, and the race continues without
         them. Without such a reason, the race stops if a judge has too many failed calls.
@@ -129,7 +129,7 @@ class Rounds(NoObserver):
         self._dropped |= stopped.keys()
 
     def asked_jobs(self) -> list[Job]:
-        """Return each judge's jobs so far."""
+        """Return each judge's job, restricted to the items that it has received so far."""
         return [
             replace(
                 job, items=tuple(i for i in job.items if i.id in self._given[job.judge.spec.name])
@@ -138,7 +138,7 @@ class Rounds(NoObserver):
         ]
 
     def _job(self, job: Job, wanted: set[str]) -> Job:
-        """Return the part of a job that is needed now and was not returned before.
+        """Return the part of a job that is needed now and was not returned earlier.
 
         Items that a strategy adds come with the first part.
         """
@@ -149,7 +149,7 @@ class Rounds(NoObserver):
         return replace(job, items=items)
 
     def _update_losses(self) -> None:
-        """Compute the unknown losses on items that judges ran on."""
+        """Compute the missing losses on items that judges ran on."""
         counts = [self._pool.n_items(int(n_units)) for n_units in self._standing.n_asked]
         first = min(int(np.isnan([*row, np.nan]).argmax()) for row in self._needed(counts))
         if first < max(counts):
@@ -183,29 +183,29 @@ class Rounds(NoObserver):
     # Progress
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Keep newly written verdicts."""
+        """Store newly written verdicts, and pass them on to the run's observer."""
         self._failed[judge].update(v.reason for v in verdicts if v.outcome == "failed")
         self._add(verdicts)
         self._observer.advanced(judge, verdicts)
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Pass on verdicts from the log."""
+        """Pass verdicts from the log on to the run's observer."""
         self._observer.resumed(judge, verdicts)
 
     def progressed(self, progress: SharedProgress) -> None:
-        """Pass on the progress of processes."""
+        """Pass the processes' progress on to the run's observer."""
         self._observer.progressed(progress)
 
     def ended(self, judge: str, reason: str) -> None:
-        """Pass on the end of a judge."""
+        """Pass the end of a judge on to the run's observer."""
         self._observer.ended(judge, reason)
 
     def say(self, line: str) -> None:
-        """Pass on a line."""
+        """Pass a line on to the run's observer."""
         self._observer.say(line)
 
     def show(self, text: str) -> None:
-        """Pass on a judge's text."""
+        """Pass a judge's text on to the run's observer."""
         self._observer.show(text)
 
     def _add(self, verdicts: Iterable[Verdict]) -> None:

@@ -1,4 +1,4 @@
-"""Search for a better way of asking a judge, with races in rounds and a test on held-out items.
+"""Search for a better way to query a judge, using races and a test on held-out items.
 
 Every round is a separate run in the search's folder, and the last one contains the confirmation.
 The search reads its state from these folders, so the same command continues an interrupted search.
@@ -75,7 +75,7 @@ class Paid(NamedTuple):
 def plan_round(
     search: JudgeSearch, number: int, best: str, limit: Limit, first: Sequence[str] = ()
 ) -> Plan | None:
-    """Plan a round with the judge, the best one so far, and candidates.
+    """Plan a round with the original judge, the best one so far, and new candidates.
 
     Returns None if no candidates are left. Judges made for the round (with a wording, or with
     biases) come ``first``.
@@ -114,7 +114,7 @@ def plan_round(
 def _plan_of(
     search: JudgeSearch, best: str, names: Sequence[str], options: RunOptions, pool: Task | None
 ) -> Plan | None:
-    """Plan a race of some candidates, without candidates that have too few examples to show."""
+    """Plan a race of candidates, dropping those with too few examples to show."""
     while names:
         asked = list(dict.fromkeys((search.judge, best, *names)))
         try:
@@ -135,7 +135,7 @@ def _plan_of(
 
 
 def _without_examples(plan: Plan) -> Plan:
-    """Return a plan without the items that serve as examples for any judge."""
+    """Remove from a plan the items that any judge's prompts show as examples."""
     if (shown := plan.prompts.demonstrations) is None:
         return plan
     ids = {demonstration.item for drawn in shown.drawn.values() for demonstration in drawn}
@@ -160,7 +160,7 @@ def _holdout(search: JudgeSearch) -> float | None:
 
 
 def _examples(search: JudgeSearch, first: RunFolder, holdout: float | None) -> Task | None:
-    """Return examples to show, or None for the first draw if the judge is shown any examples."""
+    """Return few-shot examples, or None if the original judge already shows examples."""
     own = next(spec for spec in first.manifest.judges if spec.name == search.judge)
     if own.asking.n_demonstrations:
         return None
@@ -176,7 +176,7 @@ def plan_first_round(search: JudgeSearch) -> Plan | None:
 
 
 def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None) -> Improvement:
-    """Search for a better way of asking a judge, and test its gain.
+    """Search for a better way to query a judge, and test its gain on held-out items.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None)
 
 
 def _check_writer(search: JudgeSearch) -> None:
-    """Reject a writer that would never run, or cannot run."""
+    """Reject a writer that cannot run, or that the number of rounds leaves unused."""
     if search.options.rounds == 1:
         problem = "a writer first needs a round that shows what the judge gets wrong"
         raise OptionError("", problem, "Set {rounds} to 2 or more, or leave out {writer}")
@@ -218,7 +218,7 @@ def _check_writer(search: JudgeSearch) -> None:
 
 
 def _written(search: JudgeSearch, number: int, best: str, watch: Watch) -> tuple[list[str], int]:
-    """Ask the writer for a round's candidates. Return their names and the exit code."""
+    """Run the writer for a round. Return the names of new candidates and the exit code."""
     if not search.writer or number == 1:
         return [], ExitCode.DONE
     last = search.folders()[-1]
@@ -234,7 +234,7 @@ def _written(search: JudgeSearch, number: int, best: str, watch: Watch) -> tuple
 
 
 def _biased(search: JudgeSearch) -> list[str]:
-    """Return the last round's judges, with biases that lower their loss."""
+    """Return names of the last round's judges with biases that lower the loss."""
     folders = search.folders()
     return biased_names(folders[-1], folders[-1].load_task()) if folders else []
 
@@ -242,7 +242,7 @@ def _biased(search: JudgeSearch) -> list[str]:
 def _raced(
     search: JudgeSearch, number: int, best: str, watch: Watch, stop: StopRequests | None
 ) -> tuple[RunFolder | None, int]:
-    """Run a round or the rest of it. Return no folder without candidates."""
+    """Run or resume a round. Return its folder, or None if no candidates are left."""
     path = search.path / f"round-{number}"
     _discard_unasked(path)
     if not (path / "manifest.json").exists():
@@ -265,7 +265,7 @@ def _raced(
 
 
 def _discard_unasked(path: Path) -> None:
-    """Remove a run folder without requests, because its holdout may not be fixed."""
+    """Remove a run folder that has not sent requests, because its holdout can still change."""
     if not path.is_dir():
         return
     has_begun = (path / "manifest.json").exists()
@@ -281,7 +281,7 @@ def _run(search: JudgeSearch, plan: Plan, watch: Watch, stop: StopRequests | Non
 
 
 def _left(search: JudgeSearch, path: Path) -> Limit:
-    """Return the rest of the cost limit for a run folder of the search."""
+    """Return the cost limit for one run folder, reduced by the cost of all others."""
     own = search.settings
     limit = Limit(**{name: getattr(own, name) for name in Limit.model_fields})
     others = [
@@ -291,7 +291,7 @@ def _left(search: JudgeSearch, path: Path) -> Limit:
 
 
 def _all_folders(search: JudgeSearch) -> Iterator[RunFolder]:
-    """Yield the folders of started rounds, of their confirmation, and of the writer's requests."""
+    """Yield the run folders of all rounds, of their confirmations, and of the writer."""
     for manifest in sorted((search.path / WRITING).glob("*/manifest.json")):
         yield RunFolder.open(manifest.parent)
     for folder in search.folders():
@@ -316,7 +316,7 @@ def _race_of(folder: RunFolder) -> RaceResult:
 
 
 def _ended(search: JudgeSearch, best: str, watch: Watch, stop: StopRequests | None) -> Improvement:
-    """Test the best way of asking on the held-out items once, if there are any."""
+    """Test the best candidate once on the held-out items, if there are any."""
     last = search.folders()[-1]
     if best == search.judge:
         return _improvement(search, best, "not_improved")
@@ -387,7 +387,7 @@ def _without_claim(
 def _improvement(
     search: JudgeSearch, best: str, ending: SearchEnding, **facts: object
 ) -> Improvement:
-    """Return the result of a search, including its rounds' requests, and write it to its folder."""
+    """Compute the search's result, including its rounds' costs, and write it to its folder."""
     folders = search.folders()
     rows = [row for folder in folders for row in _race_of(folder).judges]
     most = {name: max(r.n_calls for r in rows if r.judge == name) for name in _names(rows)}
@@ -442,7 +442,7 @@ def _names(rows: Sequence[object]) -> list[str]:
 
 
 def _candidates(folders: Sequence[RunFolder]) -> Iterator[Candidate]:
-    """Yield each round's new ways of asking."""
+    """Yield each round's new candidates."""
     seen: set[str] = set()
     for number, folder in enumerate(folders, 1):
         race = _race_of(folder)
@@ -462,7 +462,7 @@ def _candidates(folders: Sequence[RunFolder]) -> Iterator[Candidate]:
 
 
 def _resume(search: JudgeSearch, exit_code: int) -> str:
-    """Return the command to continue, with a raised cost limit if the limit ended the search."""
+    """Return the command that resumes the search, with a higher limit if it hit the limit."""
     words = list(search.command)
     limit = search.settings.max_cost
     if limit is not None:

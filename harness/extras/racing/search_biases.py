@@ -1,4 +1,4 @@
-"""Candidates with a bias for each option, from a round's replies on development items."""
+"""Candidates with a bias for each option, fitted to a round's development items."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_CANDIDATES = 2  # of a round
 
 
 def biased_names(folder: RunFolder, task: Task) -> list[str]:
-    """Return the judges of a round with biases that lower their loss, best first.
+    """Return names of a round's judges with biases that lower their loss, best first.
 
     Each half of the items gets the biases with the lowest loss on the other half, so a candidate's
     loss on the round's items is not the loss that selected the biases.
@@ -64,7 +64,7 @@ def biased_names(folder: RunFolder, task: Task) -> list[str]:
 def _biased(
     spec: JudgeSpec, verdicts: Sequence[Verdict], task: Task
 ) -> Iterator[tuple[float, str]]:
-    """Yield the loss and name of a judge with biases, if they lower its loss."""
+    """Yield the loss and the name of a judge with biases, if the biases lower its loss."""
     keys = [option.key for option in task.options]
     shares = {v.item: distribution(v.probabilities or {}) for v in verdicts if v.probabilities}
     items = [task.by_id[name] for name, of_item in shares.items() if of_item and name in task.by_id]

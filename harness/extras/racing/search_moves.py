@@ -1,4 +1,4 @@
-"""Candidates of a search: other ways of asking a judge, and items to show as examples."""
+"""Candidates in a search: other ways to query a judge, and few-shot examples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def names_to_try(
     *,
     shows_examples: bool,
 ) -> list[str]:
-    """Return the other ways of asking a judge, in the order to try them.
+    """Return names of other ways to query a judge, in the order to try them.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _as_shown(task: Task) -> Iterator[str]:
 
 
 def is_likely(way: str, plain: JudgeSpec, task: Task) -> bool:
-    """Return whether a strategy can help a judge, which `resolve` does not check.
+    """Return whether a strategy is likely to help a judge. `resolve` does not check this.
 
     This package's own judges always give the same reply, and a small model in this process takes
     minutes to write reasons for a few items.
@@ -114,7 +114,7 @@ def base_of(judge: str, registry: Mapping[str, JudgeSpec]) -> str:
 
 
 def shows_examples(name: str) -> bool:
-    """Return whether a judge's name says that its prompt shows other items with their answers."""
+    """Return whether a judge's strategy, according to its name, uses few-shot examples."""
     own = split_strategy(name)[1]
     return bool(own) and named(own).n_demonstrations > 0
 
@@ -133,7 +133,7 @@ def _joined(stem: str, own: str, added: str) -> str | None:
 def with_strategy_of(
     best: str, names: Sequence[str], registry: Mapping[str, JudgeSpec]
 ) -> list[str]:
-    """Return judges with another judge's strategy, if it uses a template."""
+    """Append the best judge's strategy to the names of other judges, if it uses a template."""
     own = "" if best in registry else split_strategy(best)[1]
     if not own or named(own).completes_text:
         return list(names)
@@ -151,7 +151,7 @@ def _applies(name: str, task: Task, registry: Mapping[str, JudgeSpec], server: S
 def example_items(
     task: Task, criterion: str | None, holdout: float | None, verdicts: Sequence[Verdict]
 ) -> Task:
-    """Return a task with the development items that prompts may show with their answers.
+    """Return a task with the development items that can serve as few-shot examples.
 
     Items alternate between answers. For each answer, items that the judge got wrong come first,
     then items on which more raters agree. A group has at most one item.
@@ -204,6 +204,6 @@ def _agreement(task: Task, answers: Mapping[str, object]) -> dict[str, float]:
 
 
 def _in_turns(rows: Sequence[Sequence[Item]]) -> Iterator[Item]:
-    """Yield the first item of each row, then the second, and so on."""
+    """Yield the first item of every row, then the second of every row, and so on."""
     for i in range(max(map(len, rows), default=0)):
         yield from (row[i] for row in rows if i < len(row))

@@ -33,7 +33,7 @@ SHOWN = "(item)"
 
 
 def write_prompts(search: JudgeSearch, folder: RunFolder, best: str) -> Path:
-    """Write a judge's templates and demonstrations to a separate folder.
+    """Write a judge's templates and few-shot examples to a separate folder.
 
     A run with ``--prompts`` and the judge without its wording then makes the same requests.
 
@@ -104,7 +104,7 @@ def _spec(folder: RunFolder, judge: str) -> JudgeSpec:
 
 
 def write_report(folder: RunFolder, improvement: Improvement) -> Path:
-    """Add the tried candidates to the report of the search's last run, unless it has them."""
+    """Add the candidates to the report of the search's last run, unless they are there."""
     section = to_json(section_of(improvement)).encode()
     path = folder.path / SECTION
     page = folder.path / "report.html"

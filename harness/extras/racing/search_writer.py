@@ -1,4 +1,4 @@
-"""Candidates that a model writes, with new instructions and option descriptions.
+"""Candidates from a model that writes new instructions and option descriptions.
 
 The model judges a task with one item, the material, so its replies are requested, cached, logged
 and paid for like all others. Its replies are data. Only two kinds of text from them are used,
@@ -74,7 +74,7 @@ Reply with the JSON alone:
 
 
 class TaskWording(NamedTuple):
-    """Instructions, and a description of each option by its key."""
+    """Instructions and the options' descriptions, by option key."""
 
     instructions: str
     options: dict[str, str]
@@ -82,13 +82,13 @@ class TaskWording(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RejectedReply:
-    """Error that explains why a writer's reply is not a candidate."""
+    """Error that says why a writer's reply cannot become a candidate."""
 
     problem: str
 
 
 def wording_of(reply: str, task: Task) -> TaskWording | RejectedReply:
-    """Return the wording in a writer's reply, if it is a candidate.
+    """Parse a writer's reply as a wording, or return why it cannot become a candidate.
 
     The options keep their keys and labels. The wording must not contain an item's text, which means
     six of its words in a row, or all words of a shorter text.
@@ -113,7 +113,7 @@ def wording_of(reply: str, task: Task) -> TaskWording | RejectedReply:
 
 
 def _content(reply: str) -> object:
-    """Return the JSON in a reply or its code block, or None without JSON."""
+    """Return the JSON in a reply or in its code block, or None if there is no JSON."""
     if len(reply) > MAX_REPLY:
         return None
     body = reply.strip()
@@ -125,7 +125,7 @@ def _content(reply: str) -> object:
 
 
 def _problem(text: object) -> str:
-    """Return the reason why a text can't be part of a template, or "" if it can."""
+    """Return why a text cannot be part of a template, or "" if it can."""
     if not isinstance(text, str) or not text.strip():
         return "a text is missing"
     if len(text) > MAX_TEXT:
@@ -138,7 +138,7 @@ def _problem(text: object) -> str:
 
 
 def _copied(texts: Sequence[str], task: Task) -> str:
-    """Return the id of an item whose words a text contains, or "" if there is none."""
+    """Return the id of an item that the texts quote, or "" if they quote no item."""
     runs = {run for text in texts for run in _runs(_words(text), LEAST_COPIED)}
     spoken = [f" {' '.join(_words(text))} " for text in texts]
     for item in task.items:
@@ -164,7 +164,7 @@ def _runs(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
 
 
 def material_of(task: Task, verdicts: Sequence[Verdict]) -> str:
-    """Return the writer's material as JSON, with the wording and items for each confusion.
+    """Return the writer's input as JSON: the current wording and examples of confusions.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def _shown(task: Task, item: str, ratings: Mapping[str, int]) -> dict[str, objec
 
 
 def plan_writing(search: JudgeSearch, verdicts: Sequence[Verdict], n: int, limit: Limit) -> Plan:
-    """Plan to ask the writer for some candidates.
+    """Plan a run in which the writer proposes ``n`` candidates.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def plan_writing(search: JudgeSearch, verdicts: Sequence[Verdict], n: int, limit
 
 
 def written(search: JudgeSearch, plan: Plan, observer: Observer) -> tuple[list[TaskWording], int]:
-    """Run the writer, and return the candidates and the exit code."""
+    """Run the writer. Return the usable wordings and the exit code."""
     part = search.path / WRITING / part_name(plan.task, plan.prompts, WRITER)
     if part.is_dir() and not (part / "manifest.json").exists():  # killed during its creation
         shutil.rmtree(part)
@@ -259,7 +259,7 @@ def written(search: JudgeSearch, plan: Plan, observer: Observer) -> tuple[list[T
 
 
 def _task_of(folder: Path, material: str) -> Task:
-    """Write the writer's task, which has the material as its only item, and load it."""
+    """Write and load the writer's task, whose only item is the writer's input."""
     described = {
         "name": WRITER,
         "property": "another wording",
@@ -279,7 +279,7 @@ def _task_of(folder: Path, material: str) -> Task:
 
 
 def write_judges(search: JudgeSearch, wordings: Sequence[TaskWording] = ()) -> list[str]:
-    """Write a search's judges to its judges.yaml, with their templates next to it.
+    """Write the judges of a search, with their templates, to the search's judges.yaml.
 
     The file has the user's own judges, the writer, and a judge for each wording so far. Addresses
     for their requests come only from the user's file, never from the search's folder.
@@ -310,7 +310,7 @@ def write_judges(search: JudgeSearch, wordings: Sequence[TaskWording] = ()) -> l
 
 
 def wordings_of(search: JudgeSearch) -> list[TaskWording]:
-    """Return the wordings that a search has tried, after the same check as before."""
+    """Read the wordings that a search has tried, and check them again."""
     file = search.path / WORDINGS
     if not file.exists():
         return []
@@ -323,14 +323,14 @@ def wordings_of(search: JudgeSearch) -> list[TaskWording]:
 
 
 def name_of(plain: JudgeSpec, wording: TaskWording) -> str:
-    """Return the name of a judge with a wording, which depends only on the wording."""
+    """Return the name of a judge with a wording, which includes the wording's hash."""
     return f"{plain.name}-{sha256(json.dumps(wording).encode()).hexdigest()[:6]}"
 
 
 def _write_templates(
     search: JudgeSearch, plain: JudgeSpec, name: str, wording: TaskWording
 ) -> dict[str, str]:
-    """Write the forced-choice templates of a judge with a wording, and return their names."""
+    """Write a judge's forced-choice templates with a wording. Return their file names."""
     strategies = [named("zero-shot"), named("cot")]
     prompts = Prompts.load(
         search.task,
@@ -350,7 +350,7 @@ def _write_templates(
 
 
 def _worded(template: str, task: Task, wording: TaskWording) -> str:
-    """Replace a template's instructions and options with a wording."""
+    """Fill a template's instructions and options from a wording."""
     options = "\n".join(_option_lines(task, wording))
     return template.replace("{{instructions}}", wording.instructions).replace(
         "{{options}}", options
@@ -358,7 +358,7 @@ def _worded(template: str, task: Task, wording: TaskWording) -> str:
 
 
 def _option_lines(task: Task, wording: TaskWording) -> list[str]:
-    """Return the options with a wording, one per line."""
+    """Return one line per option, with the wording's descriptions."""
     lines = []
     for option in task.options:
         name = option.key if option.label == option.key else f"{option.key}: {option.label}"
