@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from harness.errors import HarnessError
 
-SAFE_FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"))
+SAFE_FLAGS = sum(
+    getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+)
 MAX_FILE_BYTES = 256 << 20  # largest file that is loaded into memory
 MAX_LINE_BYTES = 64 << 20  # longest line of a log, which has at most two replies
 MAX_ENTRIES = 10_000  # largest number of entries in a folder and its subfolders
@@ -151,7 +153,9 @@ def writing_to(path: Path, error: type[HarnessError]) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new names in a folder survive a power failure."""
+    """Make new names in a folder survive a power failure, except on Windows, which cannot."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
 import pytest
 
 WITHOUT = """
-import os, signal, sys
+import asyncio, os, signal, sys
 for name in {modules!r}:
     sys.modules[name] = None
-for holder, names in ((os, ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC")), (signal, ("SIGHUP",))):
+flags = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_DIRECTORY")
+for holder, names in ((os, flags), (signal, ("SIGHUP",))):
     for name in names:
         if hasattr(holder, name):
             delattr(holder, name)
+if "uvloop" in {modules!r}:
+    def add_signal_handler(*_):
+        raise NotImplementedError
+    asyncio.SelectorEventLoop.add_signal_handler = add_signal_handler
 sys.argv = ["harness", *{words!r}]
 from harness.cli import main
 main()
@@ -22,11 +28,15 @@ main()
 POSIX = ("fcntl", "resource", "termios", "uvloop")
 
 
+def without(modules, *words):
+    """Return a command to run where some modules can't be imported."""
+    return [sys.executable, "-c", WITHOUT.format(modules=modules, words=words)]
+
+
 def run_without(modules, *words, cwd):
     """Run a command where some modules can't be imported."""
-    code = WITHOUT.format(modules=modules, words=words)
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False
+        without(modules, *words), cwd=cwd, capture_output=True, text=True, check=False
     )
 
 
@@ -40,6 +50,25 @@ def test_a_command_without_locks_is_refused_in_one_line(tmp_path):
     assert refused.returncode == 2
     [line] = refused.stderr.strip().splitlines()
     assert line.startswith("harness: this command needs Linux or macOS (")
+
+
+@pytest.mark.slow
+def test_view_is_served_where_a_loop_takes_no_signal_handlers(tmp_path):
+    """As on Windows, where Ctrl-C interrupts the program. It ended in an internal error."""
+    words = ("run", "--task", "toxicity", "--judges", "lexicon", "--limit", "5", "--quiet")
+    assert run_without((), *words, cwd=tmp_path).returncode == 0
+    with subprocess.Popen(
+        without(POSIX, "view"),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as view:
+        assert "http://127.0.0.1:" in view.stdout.readline()
+        view.send_signal(signal.SIGINT)
+        _, errors = view.communicate(timeout=30)
+    assert view.returncode == 130
+    assert not errors
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import hmac
 import secrets
 import signal
 import socket
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -200,8 +201,9 @@ async def serve_page(
     try:
         await web.SockSite(runner, listener).start()
         stopped = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        with suppress(NotImplementedError):  # on Windows, Ctrl-C cancels this task
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         announce(access.address)
         await stopped.wait()
     finally:
