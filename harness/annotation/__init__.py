@@ -1,4 +1,4 @@
-"""Rating items by hand: a local page, its log of ratings, and adding them to a task."""
+"""Rating items by hand on a local page, logging ratings, and merging them into a task."""
 
 from harness.annotation.local_page import serve
 from harness.annotation.merged_ratings import (

@@ -9,7 +9,7 @@ from harness.options.declaration import Options, Repeated, option
 
 
 class PageOptions(Options):
-    """Rater, form, questions and port of the page."""
+    """Options for the page: rater, form, questions and port."""
 
     rater: str = option(..., "Name of the rater.")
     asked_form: Elicitation = option(
@@ -30,14 +30,14 @@ class PageOptions(Options):
 
 
 class CollectedRaters(Options):
-    """Raters whose ratings to take."""
+    """Options that select raters."""
 
     only_rater: str | None = option(None, "Only include ratings from this rater.", flag="--rater")
     without: Repeated = option((), "A rater to leave out. Repeatable.")
 
 
 class MergeOptions(CollectedRaters):
-    """Ratings to add to a task."""
+    """Options that select the ratings to add to a task."""
 
     outdated: bool = option(
         False, "Also add ratings of earlier versions of the item's text or options."

@@ -1,4 +1,4 @@
-"""The local rating page, and handlers for its requests."""
+"""The local rating page and the handlers for its requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class AnswerFields(Struct, frozen=True, forbid_unknown_fields=True):
-    """Answer to a question, or null if skipped."""
+    """Answer to a question, or null if the rater skipped the question."""
 
     item: str
     elicitation: str
@@ -31,7 +31,7 @@ class AnswerFields(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AnswerRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Request body that answers or skips a screen's questions."""
+    """Request body with answers or skips for a screen's questions."""
 
     answers: tuple[AnswerFields, ...]
     comment: str = ""
@@ -39,7 +39,7 @@ class AnswerRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RatingPage:
-    """Handlers of the page."""
+    """Handlers for the page's requests."""
 
     def __init__(self, session: RatingSession) -> None:
         self._session = session
@@ -50,7 +50,7 @@ class RatingPage:
         }
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
-        """Add the page's routes."""
+        """Add the page's routes to a router."""
         for path in self._files:
             router.add_get(path, self._send_file)
         router.add_get("/question", self._question)
@@ -99,7 +99,7 @@ class RatingPage:
     async def _kept(
         self, request: web.Request, keep: Callable[[AnswerRequest], None]
     ) -> web.Response:
-        """Save a request's content, and send the next screen."""
+        """Save a request's content, and respond with the next screen."""
         if request.content_type != "application/json":
             return self._view("The answer could not be read.", 415)
         try:
@@ -132,7 +132,7 @@ def _file(name: str) -> str:
 
 
 def page_html(session: RatingSession) -> str:
-    """Return the page without a question, which its script fetches, with all texts escaped."""
+    """Return the page's HTML, with all texts escaped. Its script fetches the questions."""
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 -- only for the page
 
     environment = Environment(

@@ -1,4 +1,4 @@
-"""Ratings from the logs, as a table or added to a task's ratings."""
+"""Export of logged ratings as a table, and merging them into a task."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ YES = "yes"
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A rater's answers, and their location."""
+    """A rater's answers and the file they come from."""
 
     where: str
     logged: LoggedAnswers
@@ -64,9 +64,9 @@ class Merged:
     n_present : int
         Number of ratings that the task already has.
     n_foreign : int
-        Number of ratings left out because the task no longer has the item.
+        Number of ratings left out because the task no longer contains the item.
     outdated : tuple of str
-        Items whose text or options have changed since they were rated.
+        Rated items whose text or options have changed since.
     skips : list of dict
         Questions that raters skipped.
     n_damaged : int
@@ -91,7 +91,7 @@ class Merged:
 
     @property
     def n_flagged(self) -> int:
-        """Number of items that raters flagged."""
+        """Number of flagged items."""
         rows = (*self.rows, *self.skips)
         return len({row["item"] for row in rows if row.get("flagged")})
 
@@ -102,12 +102,12 @@ class Merged:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """Versions of the instructions under which the new ratings were made."""
+        """Versions of the instructions that raters saw for the new ratings."""
         return tuple(dict.fromkeys(row["instructions"] for row in self.rows))
 
 
 def export_ratings(task: Task, path: Path, collected: Sequence[Collected]) -> Merged:
-    """Write the logs' ratings as a table with provenance, readable only by its owner.
+    """Write logged ratings with provenance to a table that only its owner can read.
 
     Parameters
     ----------
@@ -135,10 +135,10 @@ def export_ratings(task: Task, path: Path, collected: Sequence[Collected]) -> Me
 def merge_ratings(
     task: Task, collected: Sequence[Collected], *, source: str, keep_outdated: bool = False
 ) -> Merged:
-    """Add ratings with their provenance to a task's ratings, each once.
+    """Add each new rating to a task's ratings, with its provenance.
 
-    Ratings that the task already has stay unchanged, so a second merge adds nothing. Skipped
-    questions are listed in ``skipped.csv``.
+    Existing ratings stay unchanged, so a second merge adds nothing. ``skipped.csv`` lists skipped
+    questions.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def merge_ratings(
 def collected_logs(
     task: Task, *, rater: str | None = None, without: Collection[str] = ()
 ) -> list[Collected]:
-    """Read the logs of `harness annotate`.
+    """Read a task's logs from `harness annotate`.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def _merged(
     *,
     keep_outdated: bool,
 ) -> Merged:
-    """Collect the ratings that the task doesn't have yet."""
+    """Collect the ratings that the task doesn't contain yet."""
     merged = Merged(path)
     outdated: dict[str, None] = {}
     for one in collected:
@@ -240,7 +240,7 @@ def _places(collected: Sequence[Collected], task: Task) -> str:
 
 
 def is_outdated(answer: Answer, task: Task) -> bool:
-    """Return whether the item or the options have changed since the item was rated."""
+    """Return whether the item or the options have changed since the answer."""
     return bool(answer.shown) and answer.shown != shown_version(task, task.by_id[answer.item])
 
 
@@ -251,7 +251,7 @@ def _skip(answer: Answer, rater: str) -> dict[str, str]:
 
 
 def _write_skips(path: Path, merged: Merged) -> None:
-    """List skips along with earlier merges' skips, each question of a rater once."""
+    """Write these and earlier merges' skips, listing each rater's question once."""
     if not merged.skips:
         return
     before = [row for _, row in read_rows(path)] if path.exists() else []

@@ -1,4 +1,4 @@
-"""Questions for a rater: screens in order, elicitations and attention checks."""
+"""A rater's questions: screens, elicitations and attention checks."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Step:
     elicitation : str
         ``forced_choice`` or ``response_set``.
     form : str
-        The form of the item: ``paired`` has two steps.
+        The item's form. ``paired`` has two steps.
     expected : str
-        The right answer to an attention check; "" for a rating.
+        The right answer to an attention check, or "" for a rating.
     """
 
     item: Item
@@ -59,13 +59,13 @@ class Step:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Item and elicitation."""
+        """The item's id and the elicitation."""
         return self.item.id, self.elicitation
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Questions that a rater answers at once: one about each criterion of an output.
+    """Questions that a rater answers together, one for each criterion of an output.
 
     Attributes
     ----------
@@ -83,17 +83,17 @@ class Screen:
 
     @property
     def item(self) -> Item:
-        """The first item, which shows the same texts as all others."""
+        """The first item. All items on the screen show the same texts."""
         return self.steps[0].item
 
     @property
     def elicitation(self) -> HumanElicitation:
-        """The elicitation of each criterion's question."""
+        """The elicitation, which all questions on the screen share."""
         return self.steps[0].elicitation
 
     @property
     def form(self) -> JudgeElicitation:
-        """The form of all items on the screen."""
+        """The form, which all items on the screen share."""
         return self.steps[0].form
 
 
@@ -106,9 +106,9 @@ def make_screens(
     checks: Path | None = None,
     seed: int = 0,
 ) -> tuple[Screen, ...]:
-    """Return a rater's screens, in an order that depends only on rater and seed.
+    """Return a rater's screens. Their order depends only on the rater and the seed.
 
-    If the form is pairs, items with exactly one pair, from another rater, come first.
+    For set-then-choice pairs, items with exactly one pair, from another rater, come first.
 
     Items that show the same texts under different criteria are on one screen. The two answers of
     a pairwise item are also shown in a random order.
@@ -161,7 +161,7 @@ def make_screens(
 
 
 def _with_one_pair(task: Task) -> set[str]:
-    """Return the items with exactly one rater's pair of a choice and a response set."""
+    """Return the items for which exactly one rater gave both a choice and a response set."""
     asked = ASKED_ON["paired"]
     answered = Counter((r.item, r.rater) for r in task.ratings if r.elicitation in asked)
     n_pairs = Counter(item for (item, _), n in answered.items() if n == len(asked))
@@ -171,9 +171,10 @@ def _with_one_pair(task: Task) -> set[str]:
 def _on_screens(
     task: Task, steps: Sequence[Step], seed: str, once_paired: set[str]
 ) -> Iterator[Screen]:
-    """Yield each output's screens together, with outputs in a random order.
+    """Yield the screens, with outputs in random order and each output's screens together.
 
-    Items with one pair come first if the form is pairs: a second one shows how much sets vary.
+    For set-then-choice pairs, items with one pair come first, because a second pair shows how much
+    response sets vary.
     """
     outputs: dict[object, list[Step]] = {}
     for step in steps:
@@ -197,7 +198,7 @@ def _on_screens(
 
 
 def output_of(task: Task, item: Item) -> object:
-    """Return a value shared by items with the same texts under different criteria."""
+    """Return a key that is equal for items with the same texts under different criteria."""
     if item.criterion is None:
         return item.id
     image = item.fields.get(task.image) if task.image else None
@@ -205,7 +206,7 @@ def output_of(task: Task, item: Item) -> object:
 
 
 def check_form(form: JudgeElicitation, task: Task) -> None:
-    """Reject a form that the task doesn't have. The `TaskError` says what to do."""
+    """Reject a form that the task doesn't support. The `TaskError` says what to do."""
     if task.is_open and form != "forced_choice":
         raise TaskError(
             f"task {task.name}: a {task.scale} scale has no options, so there is no {form}. "
@@ -221,7 +222,7 @@ def check_form(form: JudgeElicitation, task: Task) -> None:
 def _of_rater(
     path: Path, task: Task, rater: str, form: JudgeElicitation
 ) -> dict[str, JudgeElicitation]:
-    """Read the form of each item that a queue assigns to a rater."""
+    """Return the items that a queue assigns to a rater, with the form for each."""
     rows = read_queue(path, task, form)
     forms = {item: asked for item, (asked, named) in rows.items() if not named or rater in named}
     if not forms:
@@ -237,12 +238,12 @@ def _of_rater(
 def read_queue(
     path: Path, task: Task, form: JudgeElicitation
 ) -> dict[str, tuple[JudgeElicitation, tuple[str, ...]]]:
-    """Read each item's form and raters. An item queued in two forms becomes paired.
+    """Read each item's form and raters from a queue. An item with two forms becomes ``paired``.
 
     Raises
     ------
     TaskError
-        If an item or a form isn't the task's. The message names the line.
+        If the task has no such item or form. The message names the line.
     """
     rows: dict[str, tuple[JudgeElicitation, tuple[str, ...]]] = {}
     for line, row in read_rows(path, required=("item",)):
@@ -264,7 +265,7 @@ def read_queue(
 
 
 def _named_raters(cell: object) -> list[str]:
-    """Read a list, a JSON array or names separated by commas. A blank names nobody."""
+    """Read names from a list, a JSON array or a comma-separated text. A blank cell has no names."""
     if isinstance(cell, list):
         return [as_text(name) for name in cell]
     text = as_text(cell).strip()
@@ -298,14 +299,14 @@ def _read_checks(path: Path, task: Task) -> Iterator[Step]:
 
 
 def instructions_version(task: Task) -> str:
-    """Return a SHA-256 prefix of the instructions, options and questions that raters see."""
+    """Return a hash prefix as the version of the instructions, options and questions shown."""
     names = {"property", "instructions", "options", "response_sets", "abstain"}
     questions = {task.scale: OPEN_QUESTIONS[task.scale]} if task.is_open else QUESTIONS
     return _version({**{name: task.described()[name] for name in names}, "questions": questions})
 
 
 def shown_version(task: Task, item: Item) -> str:
-    """Return a SHA-256 prefix of an item as raters see it, and of its options."""
+    """Return a hash prefix as the version of an item and its options as shown."""
     image = task.images.get(item.id)
     names = ("scale", "options", "response_sets", "bounds", "abstain")
     described = task.described()
@@ -327,7 +328,7 @@ def _version(content: Mapping[str, object]) -> str:
 def checked_value(
     task: Task, elicitation: HumanElicitation, value: str | Sequence[str]
 ) -> str | tuple[str, ...]:
-    """Return a value in the form used in ratings. A set is in the order of the options."""
+    """Validate an answer, and return it in the form used in ratings."""
     members = value if isinstance(value, str) else list(dict.fromkeys(value))
     try:
         answer, is_foreign = AnswerRules.of(task).read(members, elicitation)
@@ -341,7 +342,7 @@ def checked_value(
 def _request(
     task: Task, elicitation: HumanElicitation, value: str | Sequence[str], reason: str
 ) -> str:
-    """Return a request for a valid answer, for the rater."""
+    """Return a message that asks the rater for a valid answer."""
     if value == CANNOT_ASSESS:
         return "This task does not allow leaving an item without an answer."
     if task.scale == "text":

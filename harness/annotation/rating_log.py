@@ -1,7 +1,7 @@
-"""Append-only log of a rater's answers, written before the next question is shown.
+"""Append-only log of a rater's answers. Each is saved before the next question is shown.
 
-The first line names task and rater. Each later line is an answer, a skip, or the withdrawal of an
-earlier one (its value is null). The last line for an item and elicitation counts. Lines end with a
+The first line names the task and the rater. Each later line is an answer, a skip, or a withdrawn
+answer (with the value null). The last line for an item and elicitation counts. Lines end with a
 checksum, as in the verdict log.
 """
 
@@ -47,7 +47,7 @@ class LogHeader(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A rater's answer.
+    """A rater's answer, skip or withdrawal.
 
     Attributes
     ----------
@@ -58,16 +58,16 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     rated_at : str
         Time in UTC, ISO 8601.
     form : str
-        Form in which the item was rated: ``paired`` if both elicitations followed each other.
+        The item's form: ``paired`` if the rater was asked for a set and then a choice.
     instructions : str
         Version of the instructions shown: a prefix of their hash.
     is_check : bool
-        Whether it answers an attention check, which is not a rating.
+        Whether it answers an attention check and is therefore not a rating.
     shown : str
-        Version of the item and the options as shown; "" if unknown.
+        Version of the item and the options as shown, or "" if unknown.
     swapped : bool
-        Whether the two answers of a pairwise item were shown in reverse order; the value is in
-        the terms of the item.
+        Whether the two answers of a pairwise item were shown in reverse order. The value refers to
+        the item's order.
     comment : str
         The rater's comment.
     flagged : bool
@@ -111,12 +111,12 @@ class LoggedAnswers:
 
 
 def log_path(task: Task, rater: str) -> Path:
-    """Return the path of a rater's log. Different raters have different files."""
+    """Return the path of a rater's log. Each rater has a separate file."""
     return path_inside(task.folder, f"{FOLDER}/{quote(rater, safe='')}.jsonl", "annotations")
 
 
 def log_paths(task: Task) -> list[Path]:
-    """List a task's logs, ordered by name."""
+    """List a task's logs in order of name."""
     return sorted(path_inside(task.folder, FOLDER, "annotations").glob("*.jsonl"))
 
 
@@ -133,7 +133,7 @@ def read_answers(path: Path, task: Task) -> LoggedAnswers:
 
 
 def _check_rater(logged: str, rater: str, path: Path) -> None:
-    """Reject another rater's log, as can happen if file names ignore case."""
+    """Reject a different rater's log, which can have the same path if file names ignore case."""
     if logged != rater:
         raise TaskError(f"{path}: these are ratings of {logged!r}, not of {rater!r}.")
 
@@ -172,7 +172,7 @@ def _header(line: bytes, path: Path) -> LogHeader:
 
 
 class RatingLog(ChecksummedLog):
-    """A rater's open log and its contents. Only one process can have it open."""
+    """A rater's open log and its contents. Only one process can open a log at a time."""
 
     logged: LoggedAnswers
 
@@ -183,7 +183,7 @@ class RatingLog(ChecksummedLog):
         Raises
         ------
         TaskError
-            If another process has it open, it belongs to another rater or task, or it can't be
+            If the log is open in another process, belongs to another rater or task, or can't be
             written.
         """
         path = log_path(task, rater)
@@ -207,18 +207,18 @@ class RatingLog(ChecksummedLog):
         return log
 
     def add(self, answer: Answer) -> None:
-        """Write an answer, which survives a power failure once this returns.
+        """Write an answer. It survives a power failure once this returns.
 
         Raises
         ------
         TaskError
-            If it can't be written; earlier answers are kept.
+            If the answer can't be written. Earlier answers are kept.
         """
         self.append([answer])
         self.logged.add(answer)
 
     def unwritable(self, error: OSError) -> TaskError:
-        """Return an error that says that earlier ratings are safe."""
+        """Return the error for a failed write, which says that earlier ratings are safe."""
         return TaskError(
             f"{self.path}: cannot be written ({error.strerror}). Free some space. "
             "Earlier ratings are safe."

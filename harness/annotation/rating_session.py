@@ -36,11 +36,11 @@ MARKS = re.compile("([\t\u061c\u200e\u200f])")
 
 
 class OutdatedQuestionError(ValueError):
-    """An answer to questions other than the current ones, such as from a second window."""
+    """Error for an answer to outdated questions, such as from a second window."""
 
 
 class TextView(TypedDict):
-    """A text of an item. ``is_side`` if it is one of a pair's two answers."""
+    """A text of an item. ``is_side`` if the text is one of two compared answers."""
 
     name: str
     text: str
@@ -48,7 +48,7 @@ class TextView(TypedDict):
 
 
 class OptionView(TypedDict):
-    """An option to choose from."""
+    """An option that a rater can choose."""
 
     key: str
     label: str
@@ -56,7 +56,7 @@ class OptionView(TypedDict):
 
 
 class QuestionView(TypedDict):
-    """A question with its answer so far."""
+    """A question with its current answer."""
 
     item: str
     elicitation: HumanElicitation
@@ -66,7 +66,7 @@ class QuestionView(TypedDict):
 
 
 class ScreenView(TypedDict):
-    """Everything that the page asks at once, see `Screen`."""
+    """Content of the page for a screen. See `Screen`."""
 
     number: int
     n_outputs: int
@@ -86,7 +86,7 @@ class ScreenView(TypedDict):
 
 
 class View(TypedDict):
-    """Everything that the page shows. ``screen`` is None once all items are rated."""
+    """Content of the page. ``screen`` is None once all items are rated."""
 
     n_items: int
     n_complete: int
@@ -96,7 +96,7 @@ class View(TypedDict):
 
 
 class RatingSession:
-    """A rater's screens, and the log of the answers.
+    """A rater's screens and the log of answers.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class RatingSession:
 
     @property
     def n_complete(self) -> int:
-        """Number of items with all their answers."""
+        """Number of items with answers to all questions."""
         return self.n_items - len(self._items_where(lambda answer: not answer or answer.skipped))
 
     @property
@@ -142,14 +142,14 @@ class RatingSession:
         return {item for item, asked in self._steps if matches(self._answers.get((item, asked)))}
 
     def checks(self) -> tuple[int, int]:
-        """Return the numbers of correctly answered and of answered attention checks."""
+        """Return the number of correctly answered attention checks, and of answered ones."""
         steps = [step for step in self._steps.values() if step.expected]
         pairs = [(self._answers.get(step.key), step.expected) for step in steps]
         answered = [(answer.value, expected) for answer, expected in pairs if answer]
         return sum(value == expected for value, expected in answered), len(answered)
 
     def current(self) -> Screen | None:
-        """Return the current screen, or None if all are answered."""
+        """Return the current screen, or None if all screens are answered."""
         return self.screens[self._place] if self._place < len(self.screens) else None
 
     def answer(
@@ -159,14 +159,15 @@ class RatingSession:
         comment: str = "",
         flagged: bool = False,
     ) -> None:
-        """Log the answers to the questions of the current screen.
+        """Log the answers to the current screen's questions.
 
-        A choice that a changed set no longer contains is withdrawn, and asked for again.
+        If a changed response set no longer contains the choice, the choice is withdrawn and asked
+        again.
 
         Raises
         ------
         OutdatedQuestionError
-            If the current screen has other questions.
+            If the current screen has different questions.
         ValueError
             If a value isn't an answer to its question. The message is for the rater.
         TaskError
@@ -182,14 +183,14 @@ class RatingSession:
         self._place = self._next_open(self._place + 1) if was_open else self._place + 1
 
     def _shown(self, keys: Mapping[QuestionKey, object]) -> Screen:
-        """Return the current screen. Raise an error if the keys aren't its questions'."""
+        """Return the current screen. Raise an error if the keys don't match its questions."""
         screen = self.current()
         if screen is None or {step.key for step in screen.steps} != keys.keys():
             raise OutdatedQuestionError("These questions were answered already.")
         return screen
 
     def _checked(self, step: Step, screen: Screen, value: str | Sequence[str]) -> AnswerValue:
-        """Return a value in the item's terms."""
+        """Validate an answer, and return it in the item's order of answers."""
         checked = checked_value(self.task, step.elicitation, self._swapped(value, screen))
         members = self._endorsed(step)
         if members and checked not in (*members, CANNOT_ASSESS):
@@ -213,7 +214,7 @@ class RatingSession:
             self._append(choice, screen, None)
 
     def _endorsed(self, step: Step) -> tuple[str, ...]:
-        """Return the set to choose from, or empty if there is none yet."""
+        """Return the response set that limits the choice, or an empty tuple if nothing does."""
         if step.form != "paired" or step.elicitation != "forced_choice":
             return ()
         answer = self._answers.get((step.item.id, "response_set"))
@@ -223,7 +224,7 @@ class RatingSession:
     def skip(
         self, keys: Mapping[QuestionKey, object], *, comment: str = "", flagged: bool = False
     ) -> None:
-        """Log all of the output's questions as skipped, so that they don't come up again.
+        """Log all questions about the output as skipped, so that they don't come up again.
 
         Raises
         ------
@@ -242,13 +243,13 @@ class RatingSession:
         self._place = max(self._place - 1, 0)
 
     def forward(self) -> None:
-        """Show the next screen, if the current one is answered."""
+        """Show the next screen if the current screen is answered."""
         screen = self.current()
         if screen is not None and not self._is_open(screen):
             self._place += 1
 
     def show_skipped(self) -> None:
-        """Show the first screen with a skipped question, if there is any."""
+        """Show the first screen with a skipped question, if one exists."""
         skipped = (i for i, screen in enumerate(self.screens) if self._is_skipped(screen))
         self._place = next(skipped, self._place)
 
@@ -260,7 +261,7 @@ class RatingSession:
         return any(answer is not None and answer.skipped for answer in answers)
 
     def _next_open(self, start: int) -> int:
-        """Return the index of the next open screen, wrapping around, or of the end."""
+        """Return the next open screen's index, wrapping around. If none is open, return the end."""
         n = len(self.screens)
         places = (*range(start, n), *range(min(start, n)))
         return next((i for i in places if self._is_open(self.screens[i])), n)
@@ -296,7 +297,7 @@ class RatingSession:
         self._log.add(answer)
 
     def view(self) -> View:
-        """Return the page's content as JSON values, with pictures for control characters."""
+        """Return the page's content as JSON values, with control characters made visible."""
         screen = self.current()
         return {
             "n_items": self.n_items,
@@ -334,14 +335,17 @@ class RatingSession:
         return bool(self._endorsed(step)) and (step.item.id, "response_set") in self._steps
 
     def _remarks(self, screen: Screen) -> tuple[str, bool]:
-        """Return the comment and flag of the screen, or of the same output's earlier screen."""
+        """Return the comment and flag of the screen, else of the output's other screen."""
         same = [other for other in self.screens if other.output == screen.output]
         answers = [self._answers.get(step.key) for s in (screen, *same) for step in s.steps]
         given = next((answer for answer in answers if answer), None)
         return (given.comment, given.flagged) if given else ("", False)
 
     def _texts(self, screen: Screen) -> list[TextView]:
-        """Return the texts shown. A pair's two answers have the labels that prefer them."""
+        """Return the texts to show.
+
+        Each of two compared answers is labelled with the option for it.
+        """
         task, fields = self.task, screen.item.fields
         pairwise = task.pairwise
         sides: tuple[str, ...] = pairwise.answers if pairwise else ()
@@ -385,10 +389,10 @@ class RatingSession:
 
 
 def shown_text(text: str) -> str:
-    """Return a text with pictures for control characters, except line breaks and tabs.
+    """Make control characters visible, except line breaks and tabs.
 
-    Direction marks stay, because right-to-left texts need them, and each text is isolated from the
-    page around it. Characters that override the direction are replaced.
+    Direction marks stay, because right-to-left texts need them and the page isolates each text.
+    Characters that override the direction are replaced.
     """
     parts = MARKS.split(text.replace("\r\n", "\n"))
     return "".join(part if MARKS.fullmatch(part) else visible_lines(part) for part in parts)

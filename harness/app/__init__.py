@@ -1,1 +1,1 @@
-"""Logic behind the commands: plans, runs, gates and the doctor."""
+"""Logic of the commands: plans, runs, gates and the doctor."""

@@ -1,4 +1,4 @@
-"""Send the requests that a run folder's log does not answer yet."""
+"""Sending of requests that a run folder's log doesn't answer yet."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OVER = (ExitCode.DONE, ExitCode.INCOMPLETE)  # sending the requests again would 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How a session ended, with the run's cost so far and each judge's completeness."""
+    """Outcome of a session, with the run's cost so far and each judge's completeness."""
 
     exit_code: ExitCode
     budget: CostBudget
@@ -138,7 +138,7 @@ def ask_open_units(
 def _completeness(
     jobs: Iterable[Job], verdicts: Mapping[str, Sequence[Verdict]], config: RunConfig
 ) -> dict[str, Completeness]:
-    """Return the completeness of each judge, relative to its requests."""
+    """Return each judge's completeness relative to its planned requests."""
     least = config.choices.min_answered
     return {
         job.judge.spec.name: completeness_of(
@@ -152,10 +152,10 @@ def _completeness(
 
 
 def _jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> Sequence[Job]:
-    """Return the jobs, in batches if the run uses them.
+    """Return a plan's jobs, which use batches if the run does.
 
-    If processes share the run, each begins at a different item, so that they don't all wait for the
-    same replies.
+    If several processes share the run, each starts at a different item, so that they don't all wait
+    for the same replies.
     """
     jobs: Sequence[Job] = plan.jobs
     if plan.config.batch:
@@ -176,12 +176,12 @@ def shared_store(
     folder: str = "",
     is_started: bool = False,
 ) -> Store:
-    """Return the store at an address for a named run. See `open_store` of the cluster.
+    """Open the shared store at an address for a run. See `ClusterEdge.open_store`.
 
     Raises
     ------
     RunError
-        If it can't be used.
+        If the store can't be used.
     """
     if plan.config.batch:
         raise RunError("--batch cannot be used with --store. Drop one of them.")
@@ -199,10 +199,10 @@ def shared_store(
 
 
 class ClusterEdge(Protocol):
-    """Interface to clusters: a store and a budget for all processes of a run."""
+    """Interface to clusters: a store and a budget that all processes of a run share."""
 
     def describe_cluster(self, executor: str) -> str:
-        """Describe a cluster, after starting one if it runs on this machine."""
+        """Describe a cluster. A cluster on this machine is started first."""
 
     def describe_store(self, address: str) -> str:
         """Describe a shared store and its contents."""
@@ -235,13 +235,13 @@ class ClusterEdge(Protocol):
     def session_limits(
         self, store: Store, limit_usd: float | None, spent_usd: float, *, is_soft: bool = ...
     ) -> SessionLimits:
-        """Return a session's limits on cost and rate, which all processes of its run share."""
+        """Return limits on cost and rate that all processes of a run share."""
 
 
 def _limits(
     store: Store, config: RunConfig, folder: RunFolder, logged: LogReading
 ) -> SessionLimits:
-    """Return the budget of a session and the factory for its rate limits."""
+    """Return a session's limits on cost and rate."""
     budget = _budget(config, folder, run_cost_usd(folder, logged))
     if config.max_cost is not None:
         budget.dearest_usd = _dearest_usd(logged)
@@ -255,10 +255,10 @@ def _limits(
 
 
 def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudget:
-    """Return the budget of a run with a given cost of logged replies.
+    """Return a run's budget, given the cost of its logged replies.
 
     Spending recorded before a call counts, even if the run was killed before it logged the reply.
-    Reservations for batches are left out, because they are made again.
+    Reservations for batches are left out, because the session makes them again.
     """
     most_usd = folder.manifest.paid_at_most_usd or 0.0
     if config.batch:
@@ -274,24 +274,24 @@ def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudg
 
 
 def _dearest_usd(logged: LogReading) -> float:
-    """Return the cost of the most expensive reply in a log."""
+    """Return the cost in USD of the most expensive reply in a log, or 0."""
     replies = (reply for verdict in logged.final.values() for reply in verdict.replies)
     return max((reply.cost_usd or 0.0 for reply in replies), default=0.0)
 
 
 def total_budget(plan: Plan, folder: RunFolder) -> CostBudget:
-    """Return the budget of a run, computed from its folder."""
+    """Compute a run's budget from its folder."""
     return _budget(plan.config, folder, run_cost_usd(folder))
 
 
 def _unshared(budget: CostBudget, config: RunConfig, folder: RunFolder) -> CostBudget:
-    """Return a budget for only this process, in place of a shared one."""
+    """Return a budget for this process only, in place of a shared budget."""
     logged_usd = budget.spent_usd - budget.assumed_usd
     return _budget(config, folder, logged_usd)
 
 
 def note_paid(folder: RunFolder, budget: CostBudget) -> None:
-    """Record the maximum that a run under a limit may have cost, including unbilled batches."""
+    """Record the maximum cost so far of a run with a limit, including unbilled batches."""
     if budget.limit_usd is not None:
         folder.update(paid_at_most_usd=budget.spent_usd + budget.reserved_usd)
 
@@ -313,7 +313,7 @@ def _ask(
     observer: Observer,
     stop: StopRequests,
 ) -> tuple[dict[str, str], float]:
-    """Run a session, and return the reason for each incomplete judge and the seconds taken."""
+    """Run a session. Return why each incomplete judge stopped, and the duration in seconds."""
     import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands send nothing
 
     started_s = time.monotonic()
@@ -326,7 +326,7 @@ def _ask(
 
 
 def _log_rates(folder: RunFolder, session: Session) -> None:
-    """Append changes of each remote judge's request rate to ``rate.jsonl``, with the reason."""
+    """Append each change in a remote judge's request rate to ``rate.jsonl``, with its reason."""
     monotonic_zero = time.time() - time.monotonic()
     lines = [
         {

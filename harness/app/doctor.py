@@ -1,7 +1,7 @@
 """`harness doctor`: check keys, addresses, cache and shared store without running a judge.
 
-Nothing is contacted unless requested, and then only servers at the user's own addresses
-(``base_url`` of a judge, or on this machine). Redirects are rejected, and providers are never
+No server is contacted by default. If requested, only servers at the user's own addresses are
+contacted (a judge's ``base_url``, or this machine). Redirects are rejected, and providers are never
 contacted.
 """
 
@@ -45,7 +45,7 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Result of one check.
+    """Result of a check.
 
     Attributes
     ----------
@@ -54,11 +54,11 @@ class CheckResult:
     subject : str
         Subject of the check.
     state : {"ok", "note", "unusable"}
-        ``unusable`` only for things that the user named; at most ``note`` for everything else.
+        ``unusable`` is only for things that the user named. Everything else has at most a ``note``.
     message : str
-        Result. For a key, only whether it is set.
+        Result. For a key, it says only whether the key is set.
     advice : str
-        What to do; empty if there is nothing to do.
+        What to do, or empty if there is nothing to do.
     """
 
     area: str
@@ -115,7 +115,7 @@ def examine(
 def _checked(
     area: str, subject: str, check: Callable[[], str], fault: CheckState = "unusable"
 ) -> CheckResult:
-    """Run a check, and return its result or the problem that it raised."""
+    """Run a check, and return its result. An error becomes a result with the state ``fault``."""
     try:
         return CheckResult(area, subject, "ok", check())
     except HarnessError as error:
@@ -124,7 +124,7 @@ def _checked(
 
 
 def _judge(spec: JudgeSpec) -> str:
-    """Check a judge's key and address, and report them."""
+    """Check a judge's key and address, and describe them."""
     address = f"{_address_of(spec)}; " if spec.remote else ""
     try:
         check(spec)
@@ -136,7 +136,7 @@ def _judge(spec: JudgeSpec) -> str:
 
 
 def _address_of(spec: JudgeSpec) -> str:
-    """Describe the address of a judge's requests, and where it comes from."""
+    """Describe the address for a judge's requests and where the address comes from."""
     if spec.base_url:
         return f"{', '.join((spec.base_url, *spec.other_urls))} (its own base_url)"
     name = provider_of(spec.model)
@@ -145,7 +145,7 @@ def _address_of(spec: JudgeSpec) -> str:
 
 
 def _own_addresses(specs: Sequence[JudgeSpec]) -> Iterator[tuple[JudgeSpec, str]]:
-    """Yield addresses that the user set, or that are on this machine."""
+    """Yield the judges' addresses that the user set or that are on this machine."""
     for spec in specs:
         provider = PROVIDERS.get(provider_of(spec.model)) if spec.kind == "litellm" else None
         url = spec.base_url or (provider and provider.address) or ""
@@ -154,7 +154,7 @@ def _own_addresses(specs: Sequence[JudgeSpec]) -> Iterator[tuple[JudgeSpec, str]
 
 
 def _contact(spec: JudgeSpec, url: str) -> str:
-    """Check that a server answers and accepts the judge's key."""
+    """Check that a server responds and accepts the judge's key."""
     status = asyncio.run(_status_of(f"{url}/models", spec))
     if status is None:
         raise RunError(
@@ -167,7 +167,10 @@ def _contact(spec: JudgeSpec, url: str) -> str:
 
 
 async def _status_of(url: str, spec: JudgeSpec) -> int | None:
-    """Return the status of a server's response to a request with the judge's key, if set."""
+    """Send a request with the judge's key, if set.
+
+    Return the HTTP status, or None after a time-out.
+    """
     import aiohttp  # noqa: PLC0415 -- only when a server is contacted
 
     try:
@@ -204,5 +207,5 @@ def _cache(folder: Path) -> str:
 
 
 def _store(address: str) -> str:
-    """Check a shared store, creating its tables."""
+    """Check a shared store. Its tables are created if needed."""
     return edge("cluster", ClusterEdge).describe_store(address)

@@ -1,4 +1,4 @@
-"""Embed the texts of raters and judges, for tasks that compare them by vectors."""
+"""Embedding of raters' and judges' texts, for tasks that compare texts by vectors."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 
 def embedder_of(task: Task, registry: Callable[[], Mapping[str, JudgeSpec]]) -> JudgeSpec | None:
-    """Return the embedding model of a task, if its similarity needs one.
+    """Return a task's embedding model, or None if its similarity doesn't need one.
 
-    The registry is only built in that case, because a judges file may have errors.
+    The registry is built only if needed, because a judges file can have errors.
 
     Raises
     ------
     JudgeError
-        If the task doesn't name a model of that kind.
+        If the task names a model that isn't an embedding model.
     """
     if task.embedding is None:
         return None
@@ -71,7 +71,7 @@ def embed(
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
 ) -> None:
-    """Request the vectors of a source's texts that a log doesn't contain, each text once.
+    """Request vectors for a source's distinct texts that a log doesn't contain.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def embed(
 def _check_complete(
     spec: JudgeSpec, n_texts: int, logged: LogReading, end: str | None, budget: CostBudget
 ) -> None:
-    """Reject texts without an embedding, because the session ended early or a call failed."""
+    """Raise an error if texts lack a vector, because the session ended early or a call failed."""
     verdicts = logged.final.values()
     failed = [verdict.reason for verdict in verdicts if verdict.outcome == "failed"]
     n_missing = n_texts - len(verdicts) + len(failed)
@@ -149,9 +149,9 @@ def _check_complete(
 
 
 def run_cost_usd(folder: RunFolder, verdicts: LogReading | None = None) -> float:
-    """Return the cost of all of a run's replies in USD, including embeddings.
+    """Return the cost in USD of all replies in a run, including embeddings.
 
-    ``verdicts`` are the run's verdicts, if they are loaded already.
+    ``verdicts`` are the run's verdicts, if already loaded.
     """
     cost_usd = logged_cost_usd(verdicts or folder.read_verdicts())
     if folder.embeddings.exists():
@@ -160,12 +160,12 @@ def run_cost_usd(folder: RunFolder, verdicts: LogReading | None = None) -> float
 
 
 def embedded(source: Source) -> Source:
-    """Return a source of another tool's verdicts with the vectors of its texts.
+    """Add vectors to a source with another tool's verdicts.
 
     Raises
     ------
     HarnessError
-        If the model isn't available, or a text could not be embedded.
+        If the model isn't available, or the request for a text's vector failed.
     """
     spec = embedder_of(source.task, load_judges)
     if spec is None:
@@ -189,5 +189,5 @@ class _Messages(NoObserver):
         self._say = say
 
     def say(self, line: str) -> None:
-        """Pass a line on."""
+        """Pass on a line."""
         self._say(line)

@@ -1,4 +1,4 @@
-"""Requirements on a run's numbers: parsing, checking and reporting."""
+"""Requirements on a run's results: parsing, checking and reporting."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ class GateResult:
     requirement : str
         The requirement as written by the user.
     passed : bool
-        Whether it is met; also False if the number is NA.
+        Whether the requirement is met. False if the number is NA.
     judge : str or None
-        Judge of the number; None if no judge is recommended.
+        Judge that the number is for, or None if no judge is recommended.
     value : float or str or None
-        The number or the recommendation; None for NA.
+        The number or the recommendation, or None for NA.
     interval : Interval or None
-        Interval for the number; None if there is none.
+        Interval for the number, or None if it has none.
     n : int or None
-        Number of items, or of replies for ``usable_replies``; None for a recommendation.
+        Number of items, or of replies for ``usable_replies``. None for a recommendation.
     n_replies : float or None
-        Replies per item in the evaluation of a metric; None if not set.
+        Replies per item that a metric uses, or None if not set.
     reason : str
-        Reason if the number, or the end of its interval, is NA; else "".
+        Reason if the number, or the end of its interval, is NA, else "".
     """
 
     requirement: str
@@ -121,7 +121,7 @@ def read_requirement(text: str, judges: Collection[str], metrics: Collection[str
     Raises
     ------
     HarnessError
-        If the text isn't a condition on a number or the decision, or has an unknown name.
+        If the text isn't a condition on a number or the decision, or contains an unknown name.
     """
     condition = Condition.read(text)
     if condition is None or condition.word or condition.is_multiple:
@@ -188,7 +188,7 @@ def _check(
 def _check_estimated(
     differences: Differences, text: str, condition: Condition, chosen: str | None
 ) -> GateResult:
-    """Check a difference for the named judge, the only one with differences, or the best one."""
+    """Check a difference for the named judge, else the only judge, else ``chosen``."""
     assert condition.quantity is not None, "the caller checks that it's about a number"
     name = condition.judge or (next(iter(differences)) if len(differences) == 1 else chosen)
     estimate = differences.get(name or "", {}).get(condition.quantity.name)
@@ -199,7 +199,7 @@ def _check_estimated(
 
 
 def _compared(text: str, condition: Condition, name: str, estimate: Estimate) -> GateResult:
-    """Compare a judge's number with the limit."""
+    """Compare an estimate for a judge with the limit."""
     assert condition.quantity is not None, "the caller checks that it's about a number"
     compared = condition.quantity.of(estimate)
     return GateResult(
@@ -227,7 +227,7 @@ def _estimate(validation: Validation, judge: JudgeResult, name: str) -> Estimate
 
 
 def _annotator_test(validation: Validation, judge: JudgeResult) -> Estimate:
-    """Return the p-value of the annotator test that decides, for the testable raters."""
+    """Return the p-value of the deciding annotator test, over the raters that it can test."""
     assert validation.evidence is not None, "a validation with judges has evidence"
     test = validation.evidence_of(judge.name).annotator_test
     if test is None:
@@ -238,12 +238,12 @@ def _annotator_test(validation: Validation, judge: JudgeResult) -> Estimate:
 
 
 def gate_table(results: Sequence[GateResult]) -> str:
-    """Return the results as a table for a terminal."""
+    """Format the results as a table for a terminal."""
     return draw_table(HEADS, [_cells(result) for result in results])
 
 
 def gate_summary(run: str, results: Sequence[GateResult]) -> str:
-    """Return the results as Markdown, for example for the summary of a CI job."""
+    """Format the results as Markdown, for example for a CI job's summary."""
     n_failed = sum(not result.passed for result in results)
     title = f"{n_failed} of {len(results)} requirements failed" if n_failed else "All passed"
     lines = [
@@ -259,7 +259,7 @@ def gate_summary(run: str, results: Sequence[GateResult]) -> str:
 
 
 def gate_junit(run: str, results: Sequence[GateResult]) -> str:
-    """Return the results as JUnit XML, with a test case per requirement."""
+    """Format the results as JUnit XML, with a test case per requirement."""
     n_failed = sum(not result.passed for result in results)
     counts = {"tests": str(len(results)), "failures": str(n_failed), "errors": "0"}
     suites = ET.Element("testsuites", counts)
@@ -277,7 +277,7 @@ def gate_junit(run: str, results: Sequence[GateResult]) -> str:
 
 
 def failure(result: GateResult) -> str:
-    """Return the measured value on one line: judge, value with interval, and n."""
+    """Format the measured value on one line, with judge, interval and n."""
     n = "" if result.n is None else f" on n = {_n(result)}"
     judge = f"{result.judge}: " if result.judge else ""
     return f"{judge}{_value(result)}{n}; required: {result.requirement}"

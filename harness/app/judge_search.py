@@ -1,4 +1,4 @@
-"""Settings of a search for a better way to query a judge, and the interface to searches."""
+"""Settings for a search for a better prompt or strategy, and the interface to searches."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class JudgeSearch:
     settings : RunOptions
         Criterion, seed, samples, ``within``, ``holdout`` and the cost limit of the search.
     server : Server
-        Server of judges that aren't aliases.
+        Server for judges that aren't aliases.
     place : RunPlace
-        Where to keep replies and runs.
+        Where replies and runs are stored.
     command : tuple of str
         The command that continues the search, without the cost limit.
     writer : str
-        An alias or a model that writes other instructions and descriptions; "" for none.
+        An alias or a model that writes candidate instructions and descriptions, or "" for none.
     """
 
     task: Task
@@ -65,14 +65,14 @@ class JudgeSearch:
 
     @property
     def asked_server(self) -> Server:
-        """Server of the judges, including those with wording written for the search."""
+        """Server for the judges, including judges with wording written for the search."""
         if not self.writer:
             return self.server
         return self.server.model_copy(update={"judges_file": self.path / JUDGES})
 
     @property
     def path(self) -> Path:
-        """The search's folder, which is determined by its subject."""
+        """The search's folder, whose name is determined by the settings."""
         own = self.settings
         said = (
             *(self.task.content_hash, self.judge, self.server.base_url, *self.options.words()),
@@ -84,11 +84,11 @@ class JudgeSearch:
 
     @property
     def within(self) -> float:
-        """Largest difference in mean loss that is negligible."""
+        """Largest difference in mean loss that counts as negligible."""
         return WITHIN if self.settings.within is None else self.settings.within
 
     def folders(self) -> list[RunFolder]:
-        """Return the folders of the rounds that were begun, in order."""
+        """Return the run folders of the rounds started so far, in order."""
         numbers = range(1, self.options.rounds + 1)
         paths = (self.path / f"round-{number}" for number in numbers)
         return [RunFolder.open(path) for path in paths if (path / "manifest.json").exists()]
@@ -100,7 +100,7 @@ def search_of_run(folder: RunFolder, judge: str) -> tuple[Task, dict[str, object
     Raises
     ------
     RunError
-        If the run didn't include the judge, or its task can't be read.
+        If the run didn't include the judge, or the run's task can't be read.
     """
     config = folder.manifest.config
     asked = [spec.name for spec in folder.manifest.asked_judges]
@@ -131,4 +131,4 @@ class SearchEdge(Protocol):
     def improve(
         self, search: JudgeSearch, watch: Watch, stop: StopRequests | None = None
     ) -> Improvement:
-        """Search for a better way to query a judge, and test its gain."""
+        """Search for a better prompt or strategy for a judge, and test its gain."""

@@ -1,4 +1,4 @@
-"""Plans of runs: the requests for each judge, checked before anything is sent or written."""
+"""Plans for runs: each judge's requests, checked before anything is sent or written."""
 
 from __future__ import annotations
 
@@ -97,25 +97,26 @@ class Plan:
     Attributes
     ----------
     jobs : tuple of Job
-        One per judge.
+        One job per judge.
     skipped : dict of str to str
-        Judges that don't apply, with the reason.
+        Judges that can't be used for the task, with reasons.
     folder : RunFolder or None
-        The run to resume; None for a new one.
+        The run to resume, or None for a new run.
     ensembles : tuple of JudgeSpec
         Judges whose verdicts are computed from other judges' verdicts.
     embedder : JudgeSpec or None
         Embedding model, if the task compares vectors.
     resume_options : tuple of str
-        Options needed to resume the run, because its folder doesn't record where judges are.
+        Options needed to resume the run, because its folder doesn't record the judges' servers.
     is_part : bool
-        Whether its caller explains how to resume it.
+        Whether the run is part of another command, which explains how to resume it.
     is_closed : bool
         Whether no more requests are sent, and only submitted batches are collected.
     kept_answers : tuple of str
-        Lines on judges of a resumed run for which a new run would use a different form of answer.
+        Messages about judges in a resumed run for which a new run would use a different form of
+        answer.
     retry : RetryPolicy or None
-        Policy for retrying calls; None for the default.
+        Policy for retrying calls, or None for the default.
     """
 
     task: Task
@@ -139,7 +140,7 @@ class Plan:
 
     @property
     def n_planned(self) -> dict[str, int]:
-        """Number of units per judge."""
+        """Number of planned units per judge."""
         return {job.judge.spec.name: sum(job.planned.values()) for job in self.jobs}
 
 
@@ -239,7 +240,7 @@ def plan_run(
 
 
 def _check_prompts(folder: Path | None, specs: Iterable[JudgeSpec]) -> None:
-    """Reject a path that isn't a folder, and judges with their own templates."""
+    """Reject a path to prompts that isn't a folder, and judges that have their own templates."""
     if folder is None:
         return
     if not folder.is_dir():
@@ -251,7 +252,7 @@ def _check_prompts(folder: Path | None, specs: Iterable[JudgeSpec]) -> None:
 
 
 def without_held_out(pool: Task, holdout: float | None) -> Task:
-    """Return the source of demonstrations: a task without its held-out items."""
+    """Return a task without its held-out items, for drawing few-shot examples."""
     if holdout is None:
         return pool
     items = tuple(item for item in pool.items if not is_held_out(item, holdout))
@@ -264,7 +265,7 @@ def without_held_out(pool: Task, holdout: float | None) -> Task:
 
 
 def estimate_costs(plan: Plan) -> list[JudgeQuote]:
-    """Return calls, tokens and cost per judge if no reply is cached, without sending requests."""
+    """Estimate calls, tokens and cost per judge if no reply is cached. No requests are sent."""
     asked = [quote_of(job, plan.task) for job in plan.jobs]
     quotes = asked + [quote_of_ensemble(spec, asked) for spec in plan.ensembles]
     if plan.embedder is not None:
@@ -273,12 +274,12 @@ def estimate_costs(plan: Plan) -> list[JudgeQuote]:
 
 
 def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
-    """Return the plan's first judge's request for a sample, in its first elicitation.
+    """Return the first judge's request for an item's sample, in the judge's first elicitation.
 
     Raises
     ------
     TaskError
-        If the plan has no such item, or the item has no text.
+        If the plan doesn't contain the item, or the item has no text.
     """
     job = plan.jobs[0]
     if plan.ensembles:
@@ -309,7 +310,7 @@ def _configured(spec: JudgeSpec, config: RunConfig, task: Task, server: Server) 
 
 
 def priced_in_batch(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
-    """Return a judge with batch prices, if its requests are sent in batches."""
+    """Return a judge's specification, with batch prices if its requests are sent in batches."""
     if not in_batches(config, spec):
         return spec
     price = price_of(spec)
@@ -319,7 +320,7 @@ def priced_in_batch(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
 def _drawn(
     pool: Task, items: ItemsByElicitation, strategies: Iterable[Strategy], seed: int
 ) -> Demonstrations | None:
-    """Draw demonstrations if a judge is few-shot."""
+    """Draw few-shot examples if a judge needs them, else return None."""
     if not (n := max((strategy.n_demonstrations for strategy in strategies), default=0)):
         return None
     judged: dict[AnswerKind, list[Item]] = {}
@@ -334,7 +335,7 @@ def checked_plan(
     specs: tuple[JudgeSpec, ...],
     prompts: Prompts,
 ) -> Plan:
-    """Create a plan from a task, its items and judges, and reject incompatible choices."""
+    """Create a plan from a task and judges, and reject incompatible options."""
     config = without_blank(config, task)
     items = items_of(task, config)
     check_choices(task, items, config.choices)
@@ -377,7 +378,7 @@ def make_job(
     config: RunConfig,
     look: int = 0,
 ) -> Job:
-    """Return all requests for a judge on some items, in a run or in a later round."""
+    """Return a judge's job: all of its requests for some items, in a run or a later round."""
     return Job(
         judge=build(spec, task, prompts, seed=config.seed),
         items=in_random_order(items, task, config.seed),
@@ -390,9 +391,9 @@ def make_job(
 
 
 def in_random_order(items: tuple[Item, ...], task: Task, seed: int) -> tuple[Item, ...]:
-    """Return items in a seeded random order, but first those that a strategy added.
+    """Return items in a seeded random order, after the items that a strategy added.
 
-    The first replies are then about typical items, however the table is sorted.
+    The first replies are then for typical items, however the table is sorted.
     """
     own = [item for item in items if item.id in task.by_id]
     added = [item for item in items if item.id not in task.by_id]
@@ -400,7 +401,7 @@ def in_random_order(items: tuple[Item, ...], task: Task, seed: int) -> tuple[Ite
 
 
 def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Return the items for a judge, first those that its strategy adds."""
+    """Return the items for a judge, after the items that its strategy adds."""
     added = spec.asking.extra_items(task, items)
     if taken := [item.id for item in added if item.id in task.by_id]:
         raise TaskError(
@@ -410,7 +411,7 @@ def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[
 
 
 def check_race(options: RunOptions, place: Place = HERE) -> None:
-    """Reject options that need a race, or that races don't support.
+    """Reject options that require a race, and options that races don't support.
 
     Raises
     ------
@@ -431,13 +432,13 @@ def check_race(options: RunOptions, place: Place = HERE) -> None:
 
 
 def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
-    """Reject a task without a described property, if it would be sent anywhere."""
+    """Reject a task with a placeholder property if a remote judge would see it."""
     if problem := missing_property(task, specs):
         raise TaskError(problem)
 
 
 def missing_property(task: Task, specs: Iterable[JudgeSpec]) -> str:
-    """Say what to do if judges would be sent a task without a described property, else nothing."""
+    """Return a message if a remote judge would see a placeholder property, else ""."""
     remote = next((spec.name for spec in specs if spec.remote), "")
     if not remote or task.property != DEFAULT_PROPERTY:
         return ""
@@ -451,7 +452,7 @@ def missing_property(task: Task, specs: Iterable[JudgeSpec]) -> str:
 def check_strategies(
     specs: Sequence[JudgeSpec], jobs: Sequence[Job], task: Task, prompts: Prompts
 ) -> None:
-    """Reject strategies that don't suit the options, their order or the elicitations."""
+    """Reject strategies that don't support the task's options, their order or the elicitations."""
     for spec in specs:
         if spec.asking.needs_options:
             task.require_options(spec.name)
@@ -470,7 +471,7 @@ def check_strategies(
 
 
 def check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int) -> None:
-    """Reject a number of replies per item that exceeds every judge's."""
+    """Reject a number of replies per item that no judge reaches."""
     specs = [job.judge.spec for job in jobs]
     samples = [
         job.samples // spec.asking.replies_per_verdict(n_options)
@@ -487,13 +488,13 @@ def check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int
 
 
 def check_judges(plan: Plan) -> None:
-    """Check that every judge can run and, under a cost limit, has a known maximum cost.
+    """Check that every judge can run and, with a cost limit, has a known maximum cost.
 
     Raises
     ------
     JudgeUnavailable
-        If a key is missing, or the limit can't be kept. The message lists all judges that can't
-        run. Nothing was spent.
+        If a key is missing, or the limit can't be enforced. The message lists all judges that can't
+        run. No cost was incurred.
     """
     reasons: list[str] = []
     for spec in _remote_and_own(plan):
@@ -507,14 +508,14 @@ def check_judges(plan: Plan) -> None:
 
 
 def check_limits(plan: Plan) -> None:
-    """Check that a plan's cost limit can be kept. See `check_limited`."""
+    """Check that a plan's cost limit can be enforced. See `check_limited`."""
     if plan.config.max_cost is not None:
         for spec in _remote_and_own(plan):
             check_limited(spec, is_soft=plan.config.max_cost_soft)
 
 
 def overshoots(plan: Plan) -> list[Overshoot]:
-    """Return how far each remote judge can exceed a soft limit."""
+    """Return how much each remote judge can exceed a soft limit."""
     if plan.config.max_cost is None or not plan.config.max_cost_soft:
         return []
     return [
@@ -530,44 +531,44 @@ def overshoots(plan: Plan) -> list[Overshoot]:
 
 
 def _remote_and_own(plan: Plan) -> tuple[JudgeSpec, ...]:
-    """Return all specifications that receive requests: the judges, and the embedding model."""
+    """Return the specifications of all judges and of the embedding model, if any."""
     return (*plan.specs, *([plan.embedder] if plan.embedder else []))
 
 
 def in_batches(config: RunConfig, spec: JudgeSpec) -> bool:
-    """Return whether a judge's requests are sent in batches."""
+    """Return whether a run sends a judge's requests in batches."""
     return config.batch and edge("batch", BatchEdge).takes_batches(spec)
 
 
 class Race(Observer, Protocol):
-    """Rounds of requests that depend on the judges' replies."""
+    """Rounds of requests, each of which depends on earlier replies."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether there are no more requests."""
+        """Whether no requests remain."""
 
     def next_jobs(self, stopped: Mapping[str, str]) -> Sequence[Job]:
-        """Return the judges' next jobs, or empty if there are none."""
+        """Return the judges' next jobs. Empty if no requests remain."""
 
     def asked_jobs(self) -> list[Job]:
-        """Return the judges' jobs from all rounds."""
+        """Return the judges' jobs from all rounds so far."""
 
 
 class RaceEdge(RacedSources, Protocol):
     """Interface to races."""
 
     def race_options(self, task: Task, options: RunOptions, choices: Choices) -> RunOptions:
-        """Return the options of a race, completed with those that its loss implies."""
+        """Complete a race's options with the options that its loss implies."""
 
     def pool_of(self, task: Task, specs: tuple[JudgeSpec, ...], config: RunConfig) -> object:
-        """Return the pool of a race, or reject judges and tasks that can't race."""
+        """Return a race's pool of items. Reject judges and tasks that can't race."""
 
     def rounds(self, plan: Plan, logged: Mapping[UnitKey, Verdict], observer: Observer) -> Race:
-        """Return the rounds of a race, continued from its log."""
+        """Return a race's rounds, continuing from its log."""
 
 
 class CheckEdge(Protocol):
-    """Interface to probes: checks of a judge without labels."""
+    """Interface to checks of a judge without labels."""
 
     def plans_of_judge(
         self, judge: str, task: Task, which: Items, limit: Limit, server: Server
@@ -588,7 +589,7 @@ class CheckEdge(Protocol):
         place: RunPlace,
         limit: Limit,
     ) -> JudgeCheck:
-        """Run all parts of a check, and measure how often answers flip."""
+        """Run all plans of a check, and measure flip rates."""
 
 
 class BatchEdge(Protocol):
@@ -598,7 +599,7 @@ class BatchEdge(Protocol):
         """Return whether a judge's provider accepts its requests in batches."""
 
     def reserved_usd(self, folder: RunFolder) -> float:
-        """Return the maximum cost of batches that are not collected yet."""
+        """Return the maximum cost in USD of batches that aren't collected yet."""
 
     def batched_jobs(
         self, plan: Plan, folder: RunFolder, store: Store, observer: Observer

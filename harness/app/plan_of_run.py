@@ -1,4 +1,4 @@
-"""Plans based on an existing run: resuming or confirming it, or running on other items."""
+"""Plans based on an existing run: resuming it, confirming a judge, or running on other items."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plan_resumed_run(
     server: Server = NO_SERVER,
     changed_by: str = "",
 ) -> Plan:
-    """Plan the rest of a run from its own folder: same task, same judges, same prompts.
+    """Plan the rest of a run from its folder, with the same task, judges and prompts.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _check_probe(folder: RunFolder, probe: str) -> None:
 
 
 def _task_and_own_judges(folder: RunFolder, task: str | None, server: Server) -> Task:
-    """Return a run's task, with the user's own definitions of its judges."""
+    """Load a run's task, and put the user's definitions of the run's judges into the manifest."""
     manifest = folder.manifest
     embedders = own_judges(
         filter(None, [manifest.embedder]), load_judges(server.judges_file), server
@@ -87,7 +87,7 @@ def _task_and_own_judges(folder: RunFolder, task: str | None, server: Server) ->
 
 
 def _own(specs: Sequence[JudgeSpec], config: RunConfig, server: Server) -> tuple[JudgeSpec, ...]:
-    """Return a run's judges as the user defines them, with the run's options."""
+    """Return a run's judges with the user's own definitions and the run's options."""
     registry = load_judges(server.judges_file)
     remote = [spec.name for spec in specs if spec.remote]
     check_server_is_used(remote, registry, server)
@@ -95,7 +95,7 @@ def _own(specs: Sequence[JudgeSpec], config: RunConfig, server: Server) -> tuple
 
 
 def _asked_judge(folder: RunFolder, judge: str) -> JudgeSpec:
-    """Return a judge of a run by its name."""
+    """Return the judge with a name from a run."""
     asked = {spec.name: spec for spec in folder.manifest.asked_judges}
     if judge not in asked:
         raise RunError(
@@ -136,16 +136,16 @@ def plan_confirmation(
     server: Server = NO_SERVER,
     compared_with: str = "",
 ) -> Plan:
-    """Plan to run a judge on a run's held-out items, or to resume doing so.
+    """Plan a judge's run on a run's held-out items, or the rest of that run.
 
-    Its run folder is ``confirmation`` in the run's folder. Parameters are as for
+    The run folder is ``confirmation`` inside the run's folder. Parameters are as for
     `plan_resumed_run`. ``compared_with`` is another judge to run in addition, which isn't ranked.
 
     Raises
     ------
     RunError
-        If the run has no held-out items or no such judge, or the items were used before; otherwise
-        as for `plan_resumed_run`.
+        If the run has no held-out items or no such judge, or the items were used before. Also as
+        for `plan_resumed_run`.
     """
     manifest = folder.manifest
     if manifest.config.holdout is None or manifest.config.confirms:
@@ -181,7 +181,7 @@ def plan_other_items(
     limit: Limit = NO_LIMIT,
     server: Server = NO_SERVER,
 ) -> Plan:
-    """Plan to run a run's judge once on items that aren't in its task.
+    """Plan one reply from a run's judge for each of some items that aren't in the run's task.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def plan_as_in_run(
     limit: Limit = NO_LIMIT,
     server: Server = NO_SERVER,
 ) -> Plan:
-    """Plan to run a run's judge on modified copies of the run's items.
+    """Plan a run's judge on modified copies of the run's items.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def _plan_alone(
     limit: Limit,
     server: Server,
 ) -> Plan:
-    """Plan to run a run's judge on all of a task's items, separately from the run."""
+    """Plan a separate run of a run's judge on all items in a task."""
     specs = _own([_asked_judge(folder, judge)], folder.manifest.config, server)
     alone = {
         "item_text": False,
@@ -256,7 +256,7 @@ def _plan_alone(
 
 
 def other_items(folder: RunFolder, judge: str, items: tuple[Item, ...]) -> tuple[Task, Prompts]:
-    """Return a run's task with other items, without ratings, and a judge's prompts."""
+    """Return a run's task with other items and no ratings, and a judge's prompts."""
     loaded = folder.load_task()
     prompts = prompts_of(folder, loaded, [_asked_judge(folder, judge)])
     return loaded.model_copy(update={"items": items, "ratings": (), "ignored": ()}), prompts
@@ -268,14 +268,14 @@ def prompts_of(
     judges: Sequence[JudgeSpec] | None = None,
     config: RunConfig | None = None,
 ) -> Prompts:
-    """Read the templates of a run or of some of its judges, bound to its task.
+    """Read the templates for all or some of a run's judges, bound to a task.
 
-    If a configuration is passed, its orders of the options replace the run's.
+    If ``config`` is passed, its orders of the options replace the run's.
 
     Raises
     ------
     PromptError
-        If a template is missing or wrong.
+        If a template is missing or invalid.
     """
     judges = folder.manifest.judges if judges is None else judges
     return Prompts.load(

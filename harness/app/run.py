@@ -1,4 +1,4 @@
-"""Plan a run, run its judges, and write its results: plan -> run -> finish."""
+"""Running a plan: create its folder, send requests, validate verdicts and write results."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RunResult:
     cost_usd : float
         Cost of all replies with a price.
     assumed_usd : float
-        Under a cost limit, the maximum cost of calls that may have been billed but whose reply has
+        With a cost limit, the maximum cost of calls that were possibly billed but whose reply has
         no known price.
     """
 
@@ -96,7 +96,7 @@ class LineObserver(NoObserver):
 
 
 def start(plan: Plan, out: Path, name: str | None = None) -> RunFolder:
-    """Create the run folder. See `RunFolder.create`."""
+    """Create a plan's run folder. See `RunFolder.create`."""
     specs = (*plan.specs, *plan.ensembles)
     reading = {job.judge.spec.name for job in plan.jobs if job.judge.reads_prompts}
     judges = NewJudges(
@@ -112,7 +112,7 @@ def start(plan: Plan, out: Path, name: str | None = None) -> RunFolder:
 
 
 def part_name(task: Task, prompts: Prompts, judge: str) -> str:
-    """Return the folder name of a part, which is determined by the judge's requests."""
+    """Return the folder name for a chunk of items, which is determined by the judge's requests."""
     asked_for = [task.content_hash, prompts.hash, judge]
     return hashlib.sha256("\0".join(asked_for).encode()).hexdigest()[:16]
 
@@ -120,7 +120,7 @@ def part_name(task: Task, prompts: Prompts, judge: str) -> str:
 def ask_part(
     plan: Plan, out: Path, *, observer: Observer, place: Place = HERE, shows_text: bool = False
 ) -> tuple[RunFolder, Asked]:
-    """Run a part of many items in a folder named after its requests, without validation.
+    """Run a judge on a chunk of items, in a folder named by `part_name`, without validation.
 
     Parameters
     ----------
@@ -162,9 +162,9 @@ def run_plan(
     place: Place = HERE,
     stop: StopRequests | None = None,
 ) -> RunResult:
-    """Run a plan to its end: check judges, create or reopen its folder, run, write results.
+    """Run a plan: check its judges, create or reopen its folder, send requests and write results.
 
-    Both ``harness.run`` and the command line end here.
+    Both ``harness.run`` and the command line call this.
 
     Parameters
     ----------
@@ -199,9 +199,9 @@ def ask_plan(
     out: Path | None = None,
     place: Place = HERE,
 ) -> tuple[RunFolder, Asked]:
-    """Send a plan's open requests, in its run folder, without validation.
+    """Send a plan's open requests in its run folder, without validation.
 
-    Parameters are those of `run_plan`, and so are the errors.
+    Parameters and errors are as for `run_plan`.
     """
     with _folder_of(plan, out, place, observer) as folder:
         return folder, _Session(plan, folder, observer, place).ask()
@@ -211,7 +211,10 @@ def ask_plan(
 def _folder_of(
     plan: Plan, out: Path | None, place: Place, observer: Observer
 ) -> Iterator[RunFolder]:
-    """Check a plan's judges and yield its run folder, which is removed if nothing is sent."""
+    """Check a plan's judges and yield its run folder.
+
+    A new folder is removed if nothing is sent.
+    """
     check_place(place)
     check_race(plan.config, place)
     check_judges(plan)
@@ -261,7 +264,7 @@ def execute(
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """A plan, the folder of its run, and where and how its requests are sent. See `run_plan`."""
+    """A plan, its run folder, and settings for sending its requests. See `run_plan`."""
 
     plan: Plan
     folder: RunFolder
@@ -270,7 +273,7 @@ class _Session:
     stop: StopRequests | None = None
 
     def ask(self) -> Asked:
-        """Send all open requests, and report how to send the rest if some remain."""
+        """Send all open requests. If some remain, report how to resume."""
         plan, folder, place = self.plan, self.folder, self.place
         follow, store = self._launched(), self.open_store()
         asked = ask_open_units(
@@ -286,7 +289,7 @@ class _Session:
         return asked
 
     def embed(self, budget: CostBudget) -> None:
-        """Request the vectors of texts that the run compares, if its task compares any."""
+        """Request vectors for the run's texts, if its task compares texts by vectors."""
         if self.plan.embedder is None:
             return
         try:
@@ -304,7 +307,7 @@ class _Session:
             note_paid(self.folder, budget)
 
     def open_store(self) -> Store:
-        """Open the cache, or the store used instead."""
+        """Open the shared store, if one is set, or the cache."""
         place, say = self.place, self.observer.say
         if place.store is not None:
             return shared_store(
@@ -340,7 +343,7 @@ def _complete(plan: Plan, folder: RunFolder) -> RunResult:
 def finish(folder: RunFolder, *, task: Task | None = None, new_ledger: bool = False) -> Validation:
     """Validate the verdicts of a run folder and write the results to it.
 
-    Its judges are counted in the ledger of the ratings, unless they were already; see `count_run`.
+    The ratings' ledger counts the run's judges, unless it already did. See `count_run`.
 
     Parameters
     ----------
@@ -372,7 +375,7 @@ def write_report(folder: RunFolder, validation: Validation, source: Source) -> N
     Raises
     ------
     RunError
-        If a file cannot be written; the remaining files are unchanged.
+        If a file cannot be written. Files that come after it are unchanged.
     """
     folder.write_metrics(validation.to_json() + "\n")
     details = details_of(source, folder, certainty=validation.certainty)
@@ -383,10 +386,10 @@ def write_report(folder: RunFolder, validation: Validation, source: Source) -> N
 def validate_run(
     folder: RunFolder, choices: Choices = NO_CHOICES, *, new_ledger: bool = False
 ) -> Validation:
-    """Validate the verdicts of a run folder again, and write the results to it.
+    """Validate a run folder's verdicts again, and write the results to the folder.
 
-    Nothing is written, neither to the folder nor to the ledger, if choices differ from the run's
-    own or if a different schema version wrote ``metrics.json``.
+    Neither the folder nor the ledger is written if choices differ from the run's own, or if a
+    different schema version wrote ``metrics.json``.
 
     Raises
     ------
@@ -412,9 +415,9 @@ def validate_verdicts(
     options: Validating = ALL_ITEMS,
     choices: Choices = NO_CHOICES,
 ) -> Validation:
-    """Validate another tool's verdicts, or summarise the human ratings if there are none.
+    """Validate another tool's verdicts. Without verdicts, summarise the human ratings.
 
-    The judges are counted in the ledger of the ratings; see `source_of_verdicts`.
+    The ratings' ledger counts the judges. See `source_of_verdicts`.
     """
     if options.holdout is not None and verdicts is None:
         raise OptionError("holdout", "without verdicts, no judge is tried", "Drop {holdout}")
@@ -437,9 +440,9 @@ def confirm_verdicts(
     options: Validating = ALL_ITEMS,
     choices: Choices = NO_CHOICES,
 ) -> Validation:
-    """Validate one judge of another tool's verdicts on the held-out items, once.
+    """Validate one judge's verdicts from another tool on the held-out items, which works once.
 
-    It is tested as the only judge. The items count as used once it has a result.
+    The judge is tested as the only judge. The items count as used once the judge has a result.
 
     Raises
     ------
@@ -454,7 +457,7 @@ def confirm_verdicts(
 
 
 def _possibly_spent(assumed_usd: float) -> str:
-    """Return a sentence about spending that wasn't reported, or "" if there is none."""
+    """Return a sentence about possible spending that wasn't reported, or "" if none is possible."""
     if not assumed_usd:
         return ""
     return (
@@ -466,9 +469,9 @@ def _possibly_spent(assumed_usd: float) -> str:
 def how_to_resume(
     command: str, exit_code: ExitCode, max_cost: float | None, assumed_usd: float = 0.0
 ) -> str:
-    """Describe why the session ended early, with the command that continues it.
+    """Explain why the session ended early, and give the command that continues it.
 
-    Under a limit ``max_cost``, ``assumed_usd`` of it may have been spent.
+    ``assumed_usd`` of the limit ``max_cost`` was possibly spent.
     """
     if exit_code in {ExitCode.INTERRUPTED, ExitCode.TERMINATED}:
         return f"the run was interrupted. Its replies are kept. Resume with: {command}"

@@ -1,1 +1,1 @@
-"""Estimates of means over items that nobody rated, from a judge's answers."""
+"""Estimates of means over unlabelled items, from a judge's answers."""

@@ -1,4 +1,4 @@
-"""Verdicts on unlabelled items that can be accepted without a person, part by part."""
+"""Acceptance of verdicts on unlabelled items without human review, one chunk of items at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class AcceptedShare:
     n_accepted, n_items : int
         Number of accepted verdicts, and of unlabelled items.
     max_error, level : float
-        With this confidence, their mean error in the population is at most ``max_error``.
+        With confidence ``level``, the accepted verdicts' mean error in the population is at most
+        ``max_error``.
     error_kind : {"majority", "rater", "set"}
         Definition of an error.
     path : Path
@@ -50,10 +51,10 @@ class AcceptedShare:
 
 
 class AcceptedItems:
-    """Accepts verdicts on unlabelled items by the threshold from rated ones, and writes them.
+    """Writer of verdicts on unlabelled items that accepts those above a threshold from rated items.
 
-    The judge runs once on each unlabelled item, so its first replies also decide about the rated
-    ones. Agreement of several replies therefore can't serve as its confidence.
+    The judge runs once on each unlabelled item, so the threshold uses only its first reply to each
+    rated item. Agreement between several replies therefore can't serve as the judge's confidence.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class AcceptedItems:
         self.n_accepted = self.n_items = 0
 
     def add(self, task: Task, items: Sequence[Item], verdicts: Sequence[Verdict]) -> None:
-        """Add the verdicts on a part of the items."""
+        """Add the verdicts on a chunk of items, and append them to the file."""
         asked = {verdict.item for verdict in verdicts}
         answered = [item for item in items if item.id in asked]
         judged = judged_by(self._rule, task, answered, self.trust.judge, verdicts)
@@ -109,13 +110,13 @@ class AcceptedItems:
 
 
 def check_trusting(trusting: Trusting, answers: AnswerKind, *, votes: bool, weighted: bool) -> bool:
-    """Return whether the error has a bound, and reject a bound that an estimate can't apply.
+    """Return whether an error bound is set. Reject a bound that an estimate can't apply.
 
     Raises
     ------
     OptionError
-        If the estimate asks for response sets or has strata, the judge's verdicts are votes, or
-        there's an error without a bound.
+        If the estimate uses response sets or strata, the judge's verdicts are votes, or a kind of
+        error is set without a bound.
     """
     if trusting.max_error is None:
         if trusting.error_kind != "majority":

@@ -33,17 +33,17 @@ ASKED = ("asked", "done")  # states of a part on which the judge was run
 
 @dataclass(frozen=True, slots=True)
 class ActiveDraw:
-    """Items that were drawn for labelling.
+    """A sample of items to label.
 
     Attributes
     ----------
     items : tuple of Item
-        The drawn items, in the order of the unlabelled ones. The field ``inclusion_probability`` is
-        an item's probability of being drawn.
+        The drawn items, in the order of the unlabelled items. The field ``inclusion_probability``
+        contains each item's probability of being drawn.
     probabilities : (n,) array
         The same probabilities.
     n_items : int
-        Number of items from which they were drawn.
+        Number of items in the population.
     answers : str
         Kind of answers to collect from the raters.
     """
@@ -59,8 +59,8 @@ def draw_items(
 ) -> ActiveDraw:
     """Draw unlabelled items for labelling, each independently with a known probability.
 
-    Items are likeliest if the run's ratings disagree most with each other about the judge's
-    verdict; see `draw_probabilities`. No judge is run.
+    The probability is higher if the run's ratings of items with the same verdict vary more. See
+    `draw_probabilities`. No judge is run.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def draw_items(
 
 
 def _read(path: Path, task: Task, probabilities: dict[int, float]) -> tuple[Item, ...]:
-    """Read only the drawn items, by their position among all items."""
+    """Read the items at the drawn positions, and add their probabilities."""
     read = enumerate(item for part in read_parts(ItemTables(path), task) for item in part)
     return tuple(
         replace(
@@ -138,7 +138,7 @@ def _read(path: Path, task: Task, probabilities: dict[int, float]) -> tuple[Item
 
 
 def write_draw(task: Task, draw: ActiveDraw, folder: Path) -> None:
-    """Write drawn items as a new task without ratings.
+    """Write the drawn items as a new task without ratings.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Intervals while items are being rated, which are all valid at the same time."""
+"""Confidence sequences: simultaneous intervals for every number of ratings so far."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnytimeLook:
-    """Interval after the ratings so far, from a sequence that stays valid at every number.
+    """Interval after the ratings so far, from a confidence sequence.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class AnytimeLook:
     level : float
         Probability that all intervals of the sequence contain the mean.
     n_labelled : int
-        Number of items behind it, in the order of their ratings.
+        Number of labelled items that the interval uses.
     wanted_width : float
-        Width at which rating can end.
+        Interval width at which you can stop rating.
     """
 
     low: Annotated[float, MadeBy("betting")]
@@ -42,20 +42,20 @@ class AnytimeLook:
 
     @property
     def is_narrow_enough(self) -> bool:
-        """Whether rating can end."""
+        """Whether the interval is narrow enough to stop rating."""
         return self.high - self.low <= self.wanted_width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopping:
-    """Conditions for the end of rating.
+    """Rule for when to stop rating.
 
     Attributes
     ----------
     width : float
         Width of an interval that is narrow enough.
     ratings_per_item : int
-        Number of ratings that an item needs to count; later ones are left out.
+        Number of ratings that an item needs to count. Later ratings are left out.
     level : float
         Probability that the intervals of all looks contain the mean.
     """
@@ -66,7 +66,7 @@ class Stopping:
 
 
 def check_order(labelled: Labelled, *, grouped: bool) -> None:
-    """Reject items that weren't drawn at random one after the other.
+    """Reject items that weren't drawn one by one at random.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def look_at(
     judged: JudgedMean,
     stopping: Stopping,
 ) -> AnytimeLook:
-    """Return the interval after the ratings so far.
+    """Compute the interval after the ratings so far.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def look_at(
     judged : JudgedMean
         The judge's values for the unlabelled items; items without one get the mean value, or 0.
     stopping : Stopping
-        Number of ratings per item, level and wanted width.
+        Number of ratings per item, confidence level and wanted width.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Estimates by slice of the unlabelled items. A slice's items share a value of a field."""
+"""Estimates for slices of the unlabelled items. Items in a slice share a field's value."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceEstimate:
-    """The mean over a slice's population.
+    """Estimated mean in a slice's population.
 
     Attributes
     ----------
     value : str
         Value of the field.
     n_rated, n_unlabelled : int
-        Numbers of items behind the mean.
+        Numbers of rated and unlabelled items in the slice.
     mean : PopulationMean or None
-        Mean with an interval at a level at which all slices' intervals contain their means
-        together. None if fewer than ten items are rated, or all are.
+        Mean with its interval, which is simultaneous with the other slices' intervals. None if
+        fewer than ten items are rated, or no item is unlabelled.
     """
 
     value: str
@@ -42,18 +42,18 @@ class SliceEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateBySlice:
-    """Means over the population by the values of a field.
+    """Estimated population means by a field's values.
 
     Attributes
     ----------
     field : str
         Field of the items.
     level : float
-        Probability that the intervals of all slices contain their means (Bonferroni).
+        Simultaneous confidence level of all slices' intervals (Bonferroni).
     slices : tuple of SliceEstimate
-        Slices in the order of the values, without rare values.
+        Slices in the order of the field's values. Rare values are left out.
     differences : tuple of ValueDifference
-        Differences of all pairs of values with an estimate; empty if the estimate uses beta.
+        Differences between all pairs of values with an estimate. Empty if the estimate uses beta.
     same_family : tuple of str
         Values that contain the name of the judge's model family.
     compares : bool
@@ -61,8 +61,8 @@ class EstimateBySlice:
         system, with ties as half. A difference is the share that prefers its second system minus
         the share that prefers its first.
     n_too_few : int
-        Number of pairs of systems with fewer than ten rated comparisons, or without unlabelled
-        ones.
+        Number of pairs of systems with fewer than ten rated comparisons, or without an unlabelled
+        comparison.
     """
 
     field: str
@@ -75,12 +75,13 @@ class EstimateBySlice:
 
 
 def field_to_slice(name: str, task: Task, rated: Sequence[Item]) -> SlicedField:
-    """Return the field by which rated items are sliced.
+    """Return the field that divides rated items into slices.
 
     Raises
     ------
     OptionError
-        If rated items have no field with this name, or it doesn't tell them apart.
+        If rated items have no field with this name, or fewer than two of its values have enough
+        rated items.
     """
     fields = {field.name: field for field in sliced_fields(task, rated)}
     if name in fields:
@@ -93,7 +94,7 @@ def field_to_slice(name: str, task: Task, rated: Sequence[Item]) -> SlicedField:
 
 
 def rows_by_value(field: SlicedField, task: Task, items: Sequence[Item]) -> Mapping[int, list[int]]:
-    """Return the positions of the items with each value of a field, by the value's position."""
+    """Group item positions by value of a field. Keys are the values' positions in the field."""
     rows: dict[int, list[int]] = {}
     for row, place in enumerate(field.places_of(task, items).tolist()):
         if place >= 0:
@@ -102,5 +103,5 @@ def rows_by_value(field: SlicedField, task: Task, items: Sequence[Item]) -> Mapp
 
 
 def has_value(field: SlicedField, task: Task, items: Sequence[Item], place: int) -> BoolArray:
-    """Return an (n,) mask of the items with the value at a position."""
+    """Return an (n,) Boolean mask of the items that have the value at a position in the field."""
     return np.asarray(field.places_of(task, items) == place, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Compared systems in a pairwise task, by a judge corrected with each pair's ratings."""
+"""Win rates of systems in a pairwise task, from a judge's verdicts corrected with ratings."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ SystemPair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class SystemFields:
-    """The fields of a pairwise task that name the systems of its first and second answer."""
+    """Names of the item fields with the system that gave the first and the second answer."""
 
     first: str
     second: str
 
     @classmethod
     def of(cls, task: Task, by: str | None) -> SystemFields | None:
-        """Return the fields if ``by`` is one of them, else None."""
+        """Return the task's system fields if ``by`` is one of them, else None."""
         systems = task.pairwise.systems if task.pairwise else None
         return cls(*systems) if systems and by in systems else None
 
     @property
     def name(self) -> str:
-        """Both fields' names."""
+        """Names of both fields, as text."""
         return f"{self.first} and {self.second}"
 
     def pairs_of(self, items: Iterable[Item], where: str) -> list[SystemPair]:
-        """Return the systems of the first and second answer of each item.
+        """Return each item's pair of systems: of the first answer and of the second answer.
 
         Raises
         ------
         TaskError
-            If an item doesn't name two systems; ``where`` is its location for the message.
+            If an item doesn't name two systems. ``where`` is its location for the message.
         """
         pairs = []
         for item in items:
@@ -66,7 +66,7 @@ class SystemFields:
 
 
 class SystemVerdicts:
-    """A judge's verdicts on unlabelled comparisons, by pair of systems and by system."""
+    """Sums of a judge's verdicts on unlabelled comparisons, by pair of systems and by system."""
 
     def __init__(self, fields: SystemFields) -> None:
         self.fields = fields
@@ -74,7 +74,7 @@ class SystemVerdicts:
         self.by_system: dict[str, JudgedItems] = {}
 
     def add(self, items: Sequence[Item], values: FloatArray, asked: Iterable[int]) -> None:
-        """Add the items at some positions, with the preference for their first answer.
+        """Add items with the judge's preference for the first answer.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class SystemVerdicts:
             self.by_pair.setdefault(pair, JudgedItems()).add([(item, 2.0 * preference - 1.0)])
 
     def comparisons(self, rated: Rated, task: Task) -> Comparisons:
-        """Join these verdicts with the rated comparisons, which also contain preferences."""
+        """Combine these verdicts with the rated comparisons."""
         pairs = self.fields.pairs_of(rated.items, f"task {task.name}")
         names = sorted({name for pair in pairs for name in pair} | self.by_system.keys())
         both = sorted(set(map(_sorted, pairs)) | self.by_pair.keys())
@@ -122,7 +122,7 @@ class SystemVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class _Both:
-    """Rated and unlabelled comparisons, with a number within bounds."""
+    """Rated and unlabelled comparisons, and the bounds of their values."""
 
     rated: Rated
     judged: JudgedItems
@@ -130,7 +130,7 @@ class _Both:
 
     @property
     def stratum(self) -> PopulationStratum | None:
-        """Both kinds of comparisons, numbered, or None if fewer than ten are rated, or all are."""
+        """Data for the estimate, or None with fewer than ten rated or no unlabelled comparisons."""
         if len(self.rated.items) < MIN_RATED or not self.judged.n:
             return None
         verdicts = self.rated.labelled.verdicts
@@ -156,7 +156,7 @@ class Comparisons:
     Attributes
     ----------
     field : str
-        The fields with the systems.
+        Names of the fields with the systems.
     systems : dict of str to _Both
         Preferences for the system over the other one, with a tie as half.
     pairs : dict of (str, str) to _Both
@@ -168,12 +168,12 @@ class Comparisons:
     pairs: Mapping[SystemPair, _Both]
 
     def strata(self) -> dict[SystemPair, PopulationStratum]:
-        """Return the pairs that have an interval."""
+        """Return the data for each pair of systems that has enough comparisons for an interval."""
         strata = {pair: both.stratum for pair, both in self.pairs.items()}
         return {pair: stratum for pair, stratum in strata.items() if stratum is not None}
 
     def estimates(self, level: float, n_judges: int, model: str) -> EstimateBySlice:
-        """Return win rates and differences, with intervals that are simultaneously valid.
+        """Estimate win rates and differences with simultaneous intervals.
 
         Parameters
         ----------
@@ -225,9 +225,10 @@ def _sorted(pair: SystemPair) -> SystemPair:
 def _oriented(
     rated: Rated, pairs: Sequence[SystemPair], system: str, members: set[str], *, scale: float = 1.0
 ) -> Rated:
-    """Return the comparisons of some systems, with how often one system is preferred.
+    """Select the comparisons that involve ``system`` and other members, with its preference rate.
 
-    With a scale of 2, the value is that preference minus the preference for the other one.
+    With a scale of 2, the value is the preference for ``system`` minus the preference for the other
+    system.
     """
     own = rated.rows(np.array([members <= set(pair) for pair in pairs], dtype=np.bool_))
     is_first = np.array([pair[0] == system for pair in pairs if members <= set(pair)], np.bool_)

@@ -1,4 +1,4 @@
-"""Options of `harness estimate`, except those of a run."""
+"""Options of `harness estimate`, without the options that it shares with `harness run`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from harness.options.declaration import Options, option
 
 
 class EstimatePlace(Out, StoredReplies, StoreOption, Cache):
-    """Where judges run on items without ratings, and where replies are kept."""
+    """Options for the output folder, stored replies, shared store and cache."""
 
 
 SYSTEM = "system"  # default field with an output's system
 
 
 class EstimateOptions(Options):
-    """Estimates for items without ratings."""
+    """Options for an estimate over items without ratings."""
 
     panel: ClassVar[str] = "Statistics"
     beta_range: tuple[float, float] | None = option(
@@ -105,7 +105,7 @@ class EstimateOptions(Options):
 
     @property
     def field(self) -> str | None:
-        """The field that groups items for estimates, or None without one."""
+        """The field that groups items for estimates, or None if no field is set."""
         return self.by or (SYSTEM if self.against else None)
 
     @field_validator("beta_range")

@@ -1,4 +1,4 @@
-"""Text of an estimate."""
+"""Text output of `harness estimate`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DIFFERENCES = {
 
 
 def described(result: Estimation) -> str:
-    """Return an estimate as lines of text."""
+    """Format an estimate as lines of text."""
     return "\n".join(_lines(result))
 
 
@@ -154,7 +154,7 @@ def _look(look: AnytimeLook, result: Estimation) -> Iterator[str]:
 
 
 def _population(result: Estimation) -> str:
-    """Name the population that the interval is for."""
+    """Describe the population that the interval applies to."""
     grouped = f" in {result.n_groups:,} groups" if result.n_groups else ""
     rated = " and the rated ones" if not result.is_drawn else ""
     if result.strata is not None:
@@ -241,7 +241,7 @@ def _strata(strata: Strata) -> str:
 
 
 def _by_slice(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
-    """Return a table with the estimate for each slice."""
+    """Yield the lines of a table with each slice's estimate."""
     n = counted([len(by_slice.slices)], "system" if by_slice.compares else "value")
     what = "How often systems are preferred" if by_slice.compares else f"By {by_slice.field}"
     yield f"{what}, with {level_text(by_slice.level)} confidence for all {n} at once:"
@@ -267,7 +267,7 @@ def _by_slice(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
 
 
 def _compared(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
-    """Report the preferred one of two systems, and count pairs without an estimate."""
+    """Yield lines on which of two systems is preferred and on pairs without an estimate."""
     if by_slice.differences:
         yield ""
         yield from _differences(by_slice, result)
@@ -280,7 +280,7 @@ def _compared(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
 
 
 def _differences(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
-    """Return a table of the differences, or only of the significant ones if there are many."""
+    """Yield a table of the differences. If there are many, it lists only the significant ones."""
     rows = by_slice.differences
     n = counted([len(rows)], "difference")
     text = f"With {level_text(by_slice.level)} confidence"
@@ -315,7 +315,7 @@ def _differences(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]
 
 
 def _accepted(accepted: AcceptedShare | None, judge: str) -> Iterator[str]:
-    """Report how many verdicts can be accepted without a person, if an error bound is set."""
+    """Yield the number of verdicts that can be accepted without human review, if a bound is set."""
     if accepted is None:
         return
     claim = f"an error of at most {100 * accepted.max_error:.3g}%"

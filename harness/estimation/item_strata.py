@@ -1,4 +1,4 @@
-"""Strata: rated items weighted by the unlabelled items' shares of a field's values."""
+"""Post-stratification: rated items weighted by a field's distribution in the unlabelled items."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MIN_RATED = 2  # items of a stratum, needed to estimate its spread
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """Rated items that the judge was run on.
+    """Rated items on which the judge was run.
 
     Attributes
     ----------
     items : tuple of Item
         The items.
     labelled : Labelled
-        Their labels and verdicts; a verdict without a usable answer is nan.
+        Labels and verdicts for these items. A verdict without a usable answer is nan.
     """
 
     items: tuple[Item, ...]
@@ -44,21 +44,21 @@ class Rated:
         return any(INCLUSION_PROBABILITY in item.field_names for item in self.items)
 
     def rows(self, which: BoolArray) -> Rated:
-        """Return the items and labels at some rows."""
+        """Return the items and labels that a mask selects."""
         items = tuple(item for item, keep in zip(self.items, which, strict=True) if keep)
         return Rated(items, self.labelled.rows(which))
 
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """Counts of unlabelled items by the value of a field.
+    """Counts of items by the value of a field.
 
     Attributes
     ----------
     field : str
         Field of the items.
     n_unlabelled, n_labelled : dict of str to int
-        Counts by value: items without ratings, and the rated items that represent them.
+        Counts of unlabelled and rated items by value.
     """
 
     field: str
@@ -72,7 +72,7 @@ class Strata:
         Raises
         ------
         TaskError
-            If an item can't be used, or doesn't have the field.
+            If an item can't be used or lacks the field.
         """
         counts: Counter[str] = Counter()
         for part in read_parts(path, task, limit):
@@ -80,19 +80,19 @@ class Strata:
         return cls(field, dict(sorted(counts.items())), {})
 
     def split(self, rated: Rated, task: Task) -> tuple[Strata, dict[str, Rated]]:
-        """Split rated items by stratum, leaving out strata without unlabelled items.
+        """Split rated items by stratum. Strata without unlabelled items are left out.
 
         Returns
         -------
         strata, rated
-            Strata with the counts of rated items, and the rated items of each stratum.
+            Strata with counts of rated items added, and the rated items in each stratum.
 
         Raises
         ------
         TaskError
-            If a rated item does not have the field.
+            If a rated item lacks the field.
         OptionError
-            If a stratum of the unlabelled items has fewer than two rated ones.
+            If a stratum with unlabelled items has fewer than two rated items.
         """
         names = np.array(strata_of(rated.items, self.field, f"task {task.name}"))
         for name, n in self.n_unlabelled.items():
@@ -113,7 +113,7 @@ def strata_of(items: Sequence[Item], field: str, where: str) -> list[str]:
     Raises
     ------
     TaskError
-        If an item doesn't have the field; ``where`` is its location for the message.
+        If an item lacks the field. ``where`` is its location for the message.
     """
     names = []
     for item in items:

@@ -1,4 +1,4 @@
-"""A judge's answers for unlabelled items, added up part by part."""
+"""Sums of a judge's answers for unlabelled items, updated one chunk at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_VERDICTS = JudgedMean(0, 0.0, 0.0)
 
 
 class JudgedItems:
-    """A judge's answers for items of a stratum, by group, and the lengths of their texts."""
+    """Sums of a judge's answers for a stratum's items by group, and of the items' text lengths."""
 
     def __init__(self) -> None:
         self.lengths = array("L")
@@ -36,7 +36,7 @@ class JudgedItems:
         self.by_group: dict[str, list[float]] = {}  # answers, their sum, items without an answer
 
     def add(self, judged_items: Iterable[tuple[Item, float]]) -> None:
-        """Add items with their verdicts. A nan marks those that aren't usable."""
+        """Add items with their verdicts. An unusable verdict is nan."""
         values, alone = array("d"), array("d")
         for item, value in judged_items:
             self.lengths.append(length_of(item))
@@ -68,11 +68,11 @@ class JudgedItems:
         return self.alone.n + self.n_alone_unanswered
 
     def answers(self, kinds: Iterable[float]) -> IntArray:
-        """Return the count of each answer, with unusable ones last."""
+        """Return the count of each answer. The last count is of unusable answers."""
         return np.array([*(self.counts[kind] for kind in kinds), self.n_unanswered])
 
     def filled(self, unanswered: float, bounds: tuple[float, float]) -> JudgedMean:
-        """Return the sums with a value for items without a usable answer.
+        """Return the sums, counting each item without a usable answer as ``unanswered``.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Number of rated items that an estimate needs, for its mean or for systems' differences."""
+"""Number of rated items that an estimate needs for the wanted interval width."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHARE = (0.0, 1.0)
 def limits(
     data_sets: DataSets, bounds: tuple[float, float], level: float, n_judges: int, *, is_share: bool
 ) -> tuple[PopulationLimits, BoolArray]:
-    """Return the intervals reported for data sets, and a mask of those that use the judge."""
+    """Return each data set's reported interval, and a mask of the intervals that use the judge."""
     sums = ShareSums.of(data_sets) if is_share else ScoreSums.of(data_sets, bounds)
     return sums.reported(level, n_judges)
 
@@ -46,9 +46,9 @@ def labels_for_mean(
     *,
     is_share: bool,
 ) -> LabelPlan | None:
-    """Plan the number of labels for an interval of the mean that is likely narrow enough.
+    """Plan the number of labels at which the mean's interval is likely narrow enough.
 
-    The result is None if there are too few labels to plan from.
+    Return None if there are too few labels for planning.
     """
     if n_units(strata) < MIN_UNITS:
         return None
@@ -68,9 +68,9 @@ def labels_for_differences(
     *,
     is_share: bool,
 ) -> LabelPlan | None:
-    """Plan the number of labels for which all differences of values are likely narrow enough.
+    """Plan the number of labels at which all differences' intervals are likely narrow enough.
 
-    The result is None with fewer than two values.
+    Return None for fewer than two values.
     """
     n = len(values)
     if n < 2 or min(n_units([value.stratum]) for value in values) < MIN_UNITS:  # noqa: PLR2004 -- a pair
@@ -85,9 +85,9 @@ def labels_for_differences(
 def labels_for_pairs(
     strata: Sequence[PopulationStratum], width: float, level: float, n_judges: int
 ) -> LabelPlan | None:
-    """Plan the number of rated comparisons for which all differences are likely narrow enough.
+    """Plan the number of rated comparisons at which all intervals are likely narrow enough.
 
-    The result is None without a pair.
+    Return None if there is no pair of systems.
     """
     if not strata:
         return None

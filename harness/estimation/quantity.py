@@ -23,17 +23,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number for each rating and verdict of a task.
+    """Rule that converts a task's ratings and verdicts to numbers.
 
     Attributes
     ----------
     kind : str
-        "share" of positive answers, "score", or "preference" for the first of two answers, with a
-        tie as half.
+        "share" (of positive answers), "score", or "preference" (for the first of two answers, with
+        a tie as half).
     answers : str
-        Kind of answers that have it: forced choices or response sets.
+        Kind of answers that are converted: forced choices or response sets.
     positive : tuple of str
-        Keys of the positive options for a share, or of the option that prefers the first answer.
+        Keys of the positive options for a share, or the key of the option that prefers the first
+        answer.
     names : tuple of str
         Labels of these options.
     scores : dict of str to float
@@ -52,7 +53,7 @@ class Quantity:
 
     @classmethod
     def of(cls, task: Task, answers: AnswerKind) -> Quantity:
-        """Return the share of positive answers if the task has any, else the mean score.
+        """Return the share of positive answers if any option is positive, else the mean score.
 
         For a pairwise task, return the preference for the first answer.
 
@@ -89,14 +90,14 @@ class Quantity:
         return cls("preference", "forced_choice", (first,), names, scores, (0.0, 1.0))
 
     def value(self, answer: str | tuple[str, ...]) -> float:
-        """Return an answer as a number: 1 or 0, or the score."""
+        """Convert an answer to a number: 1 or 0 for a share, 0.5 for a tie, or the score."""
         if self.kind == "share":
             keys = (answer,) if isinstance(answer, str) else answer
             return float(any(key in self.positive for key in keys))
         return self.scores[str(answer)] if self.scores else float(str(answer))
 
     def labels(self, task: Task, items: Sequence[Item]) -> FloatArray:
-        """Return the mean over raters for each of (n,) items, or nan if nobody answered."""
+        """Return an (n,) array with each item's mean over raters, or nan if nobody answered."""
         row = {item.id: i for i, item in enumerate(items)}
         totals, counts = np.zeros(len(items)), np.zeros(len(items))
         for rating in task.ratings:
@@ -108,9 +109,9 @@ class Quantity:
         return np.where(counts > 0, totals / np.maximum(counts, 1.0), np.nan)
 
     def labels_in_order(self, task: Task, n_ratings: int) -> dict[str, float]:
-        """Return the mean of each item's first ratings, in the order of the last of them.
+        """Return each item's mean over its first ``n_ratings`` ratings, in order of completion.
 
-        Later ratings of an item don't change its label, so more ratings only add labels.
+        Later ratings don't change an item's label, so more ratings only add labels.
         """
         totals: dict[str, tuple[float, int]] = {}
         labels: dict[str, float] = {}
@@ -124,7 +125,7 @@ class Quantity:
         return labels
 
     def verdict(self, verdict: Verdict) -> float:
-        """Return a verdict as a number, or nan without a usable answer."""
+        """Convert a verdict to a number, or to nan if it has no usable answer."""
         value = verdict.value
         if value is None:
             return float("nan")
@@ -133,9 +134,9 @@ class Quantity:
         return self.value(value)
 
     def first_verdicts(self, items: Sequence[Item], verdicts: Iterable[Verdict]) -> FloatArray:
-        """Return the judge's first reply to each of (n,) items as a number, or nan.
+        """Return an (n,) array with the judge's first reply to each item as a number, or nan.
 
-        For a preference, average the first replies in both orders of the answers.
+        For a preference, average the first replies to both orders of the answers.
         """
         row = {item.id: i for i, item in enumerate(items)}
         orders = np.full((2, len(items)), np.nan)

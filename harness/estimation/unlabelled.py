@@ -1,4 +1,4 @@
-"""Unlabelled items, read from tables without keeping all in memory."""
+"""Reading unlabelled items from tables, without keeping all items in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_SAMPLES = {INCLUSION_PROBABILITY, SOURCE_ITEM}  # fields that don't appear in
 
 @dataclass(frozen=True, slots=True)
 class ItemTables:
-    """Tables of unlabelled items, or those of two systems.
+    """One table of unlabelled items, or two tables with different systems' outputs.
 
     With two tables, each is named after the system of its items, unless the items name one. Items
     with the same id share a prompt.
@@ -37,7 +37,7 @@ class ItemTables:
     system : str
         Field that names the system; "" with one table.
     rated : frozenset of (str, str)
-        System and prompt of the rated outputs, which are left out.
+        (system, prompt) of each rated output. These outputs are left out.
     """
 
     path: Path
@@ -49,7 +49,7 @@ class ItemTables:
         return f"{self.path}" if self.against is None else f"{self.path} and {self.against}"
 
     def items(self, limit: int | None) -> Iterator[Item]:
-        """Yield all items, or the first items of each system."""
+        """Yield the items, at most ``limit`` per system."""
         if self.against is None:
             yield from islice(_items(self.path), limit)
             return
@@ -67,7 +67,7 @@ class ItemTables:
                     yield own
 
     def n_rated(self, limit: int | None) -> int:
-        """Count the items that are left out because they're rated."""
+        """Count the items that are left out because they are rated."""
         if self.against is None:
             return 0
         return sum(
@@ -77,7 +77,7 @@ class ItemTables:
         )
 
     def _of_system(self, item: Item, path: Path) -> Item:
-        """Return an item with its system, its prompt as its group, and a unique id."""
+        """Return an item with its system added, its prompt as its group, and a unique id."""
         system = item.fields.get(self.system, "").strip() or path.stem
         return replace(
             item,
@@ -97,7 +97,7 @@ def _items(path: Path) -> Iterator[Item]:
 def read_parts(
     path: ItemTables, task: Task, limit: int | None = None
 ) -> Iterator[tuple[Item, ...]]:
-    """Yield items in parts of 2,000, without blank items.
+    """Yield the items in chunks of 2,000. Blank items are left out.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def read_parts(
 
 
 def count_blank(path: ItemTables, task: Task, limit: int | None = None) -> int:
-    """Check all items before the first request, and count the blank ones.
+    """Check all items before the first request, and count blank items.
 
     Parameters and errors are those of `read_parts`, which needs one item that isn't blank.
     """
@@ -146,7 +146,7 @@ def come_in_groups(path: ItemTables, task: Task, limit: int | None = None) -> bo
 
 
 def _checked(path: ItemTables, task: Task, limit: int | None) -> Iterator[Item]:
-    """Yield items that a task can use. Each text field of the task must occur in some item."""
+    """Yield the items, and check that each of the task's text fields occurs in an item."""
     fields = [set(item.fields) - OF_SAMPLES for item in task.items if task.has_text(item)]
     wanted = set.intersection(*fields) if fields else set()
     texts = set(task.text) & set[str]().union(*fields)

@@ -1,4 +1,4 @@
-"""Run one of a run's judges on items that nobody rated, and estimate their mean."""
+"""Estimation of a mean over unlabelled items with one of a run's judges."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ MIN_LABELLED = 10  # rated items needed for an estimate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimation:
-    """Estimate from a judge's answers for items that nobody rated.
+    """An estimate from a judge's answers for unlabelled items.
 
     Attributes
     ----------
     path : Path
-        Folder of the verdicts, with a run folder per part. The same command continues there.
+        Folder of the verdicts, with a run folder per chunk. Repeat the command to continue there.
     task, judge : str
         Names of the task and the judge.
     quantity : Quantity
@@ -92,20 +92,20 @@ class Estimation:
     mean : PopulationMean or None
         The estimated mean; None until the judge was run on all items and enough replies are usable.
     above_tau : (low, high) or None
-        Bounds for the share of items on which at least tau of the raters are positive, see
-        `share_above`. A single number would be biased with few raters per item. None for mean
-        scores.
+        Bounds for the share of items on which at least tau of the raters are positive (see
+        `share_above`), because a point estimate would be biased with few raters per item. None for
+        mean scores.
     likeness : Transfer or None
-        Comparison of the labelled items with the unlabelled ones, within strata if there are any.
-        None if the labelled items were drawn with known probabilities, so that they can differ.
+        Comparison of the labelled items with the unlabelled items, within strata if there are any.
+        None if the labelled items were drawn with known probabilities and can therefore differ.
     n_unlabelled : int
         Number of items on which the judge was run.
     n_groups : int
-        Number of groups of these items; 0 if they don't come in groups.
+        Number of groups of unlabelled items, or 0 if they have no groups.
     is_drawn : bool
         Whether the rated items were drawn from the unlabelled ones, with known probabilities.
     n_unanswered : int
-        Number of these items without a usable answer. They count as not positive, or get the
+        Number of unlabelled items without a usable answer. They count as not positive, or get the
         judge's mean score.
     n_left_out : int
         Number of the task's items without a rating or a verdict from the judge, or in a stratum
@@ -132,7 +132,7 @@ class Estimation:
     paired_beta : PairedBeta or None
         Beta from the raters' pairs, if the share is estimated with it.
     replies : Completeness
-        Counts of the replies for unlabelled items. Failed calls don't enter any number.
+        Counts of the replies for unlabelled items. Failed calls don't affect any estimate.
     cost_usd : float
         Cost of the replies for unlabelled items.
     reply_dates : ReplyDates
@@ -141,7 +141,7 @@ class Estimation:
     exit_code : ExitCode
         `DONE` once the judge was run on all items and enough of the replies are usable.
     stopped : str
-        Reason, as a slug, for stopping early; "" if the judge was run on all items.
+        Reason, as a slug, for stopping early, or "" if the judge was run on all items.
     """
 
     path: Path
@@ -178,7 +178,7 @@ class Estimation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Settings of an estimate, and where judges run.
+    """Settings for an estimate.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Wanted:
     n_items : int or None
         Maximum number of items to read.
     trusting : Trusting
-        Error at which verdicts can be accepted without a person.
+        Error bound for accepting verdicts without human review.
     limit, server, place
         Options as for a run.
     """
@@ -212,10 +212,10 @@ def estimate(
     observer: Observer,
     progress: Callable[[int], None],
 ) -> Estimation:
-    """Run a run's judge on items without ratings, and estimate their mean.
+    """Run one of a run's judges on unlabelled items, and estimate their mean.
 
-    The judge runs on the items in parts. Each part has a separate run folder inside the run's
-    folder, so replies are kept, cached and resumed as in any run.
+    The judge runs on chunks of items. Each chunk has a run folder inside the run's folder, so its
+    replies are stored, cached and resumed as in any run.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def estimate(
 
 
 def _tables(items: Path, rated: Sequence[Item], options: EstimateOptions) -> ItemTables:
-    """Return the tables of unlabelled items, without rated outputs of two systems."""
+    """Return the tables of unlabelled items. For two systems, rated outputs are left out."""
     if options.against is None:
         return ItemTables(items)
     field = options.field or ""
@@ -343,7 +343,7 @@ def _tables(items: Path, rated: Sequence[Item], options: EstimateOptions) -> Ite
 
 
 def _set_field(judged: _Judged, rated: Sequence[Item], items: ItemTables, wanted: Wanted) -> None:
-    """Set the field that groups items, and check the field that names systems."""
+    """Set the field for slices or systems, and check its values."""
     task, by = judged.task, wanted.options.field
     if compared := SystemFields.of(task, by):
         if items.against is not None:
@@ -360,7 +360,7 @@ def _set_field(judged: _Judged, rated: Sequence[Item], items: ItemTables, wanted
 
 
 def _check_systems(field: SlicedField, items: ItemTables, task: Task, limit: int | None) -> None:
-    """Refuse systems without any rated outputs."""
+    """Reject systems without rated outputs."""
     for part in read_parts(items, task, limit):
         for item in part:
             if (system := item.fields[field.name]) not in field.frequent:
@@ -373,7 +373,7 @@ def _check_systems(field: SlicedField, items: ItemTables, task: Task, limit: int
 
 
 class _Judged:
-    """Adds up a judge's verdicts on unlabelled items, part by part."""
+    """Sums of a judge's verdicts on unlabelled items, updated one chunk at a time."""
 
     def __init__(
         self, task: Task, quantity: Quantity, strata: Strata | None, min_answered: float | None
@@ -394,7 +394,7 @@ class _Judged:
         self.dates = NO_DATES
 
     def add(self, items: Sequence[Item], folder: RunFolder) -> None:
-        """Count the verdicts of a part, without failed items and those that weren't run."""
+        """Add a chunk's verdicts. Items that failed or weren't run are left out."""
         verdicts = list(verdicts_of(folder, self.fitted, with_items(self.task, items)))
         planned: dict[Elicitation, int] = {self.quantity.answers: len(items)}
         ids = {item.id for item in items}
@@ -417,7 +417,7 @@ class _Judged:
             judged.add([(items[row], values[row]) for row in rows if items[row].id in asked])
 
     def values(self, rated: Rated) -> dict[str, ValueData]:
-        """Return the field's values that have ten rated items, and unlabelled ones."""
+        """Return the data for each field value with at least ten rated and any unlabelled items."""
         values: dict[str, ValueData] = {}
         for place, value in enumerate(self.field.frequent if self.field else ()):
             assert self.field is not None, "it has values"
@@ -432,23 +432,26 @@ class _Judged:
 
     @property
     def n_unanswered(self) -> int:
-        """Number of items without a usable answer, among those the judge was run on."""
+        """Number of items on which the judge was run without giving a usable answer."""
         return sum(judged.n_unanswered for judged in self.by_stratum.values())
 
     @property
     def n(self) -> int:
-        """Number of items the judge was run on."""
+        """Number of items on which the judge was run."""
         return sum(judged.n for judged in self.by_stratum.values())
 
     @property
     def n_groups(self) -> int:
-        """Number of groups, counting an item without one as a group; 0 if no item has a group."""
+        """Number of groups, or 0 if no item has a group.
+
+        An item without a group counts as a group.
+        """
         strata = self.by_stratum.values()
         names = {name for judged in strata for name in judged.by_group}
         return len(names) + sum(judged.n_alone for judged in strata) if names else 0
 
     def strata_of(self, rated: Mapping[str, Rated]) -> list[PopulationStratum]:
-        """Return rated and unlabelled items by stratum, with a number for every item."""
+        """Return each stratum's rated and unlabelled items, with a value for every item."""
         strata = []
         for name, own in rated.items():
             labelled, unanswered = filled(own.labelled, self.quantity)
@@ -465,7 +468,7 @@ def with_items(task: Task, items: Sequence[Item]) -> Task:
 
 
 def _by_stratum(items: Sequence[Item], strata: Strata | None) -> Mapping[str, list[int]]:
-    """Return the positions of each stratum's items. Without strata, all are in one."""
+    """Return the item positions in each stratum. Without strata, all items are in one stratum."""
     if strata is None:
         return {"": list(range(len(items)))}
     rows: dict[str, list[int]] = {}
@@ -484,7 +487,7 @@ def rated_items(source: Source, judge: str, quantity: Quantity) -> Rated:
     TaskError
         If there are fewer than ten such items.
     RunError
-        If none of the verdicts is usable, so that they carry no information about other items.
+        If no verdict is usable, so the verdicts carry no information about other items.
     """
     verdicts = [v for v in source.verdicts[judge] if v.outcome != "failed"]
     labels = quantity.labels(source.task, source.items)
@@ -523,7 +526,7 @@ def rated_items(source: Source, judge: str, quantity: Quantity) -> Rated:
 
 
 def filled(labelled: Labelled, quantity: Quantity) -> tuple[Labelled, float]:
-    """Return verdicts in which a number replaces unusable answers, and that number."""
+    """Replace unusable answers with a number, and return the result and that number."""
     is_missing = np.isnan(labelled.verdicts)
     answered = labelled.verdicts[~is_missing]
     number = 0.0 if quantity.kind == "share" or not answered.size else float(answered.mean())
@@ -531,12 +534,12 @@ def filled(labelled: Labelled, quantity: Quantity) -> tuple[Labelled, float]:
 
 
 def pairs_of(source: Source, labelled: Labelled) -> PairedBeta:
-    """Return beta from the task's raters who gave both a choice and a set.
+    """Estimate beta from raters who gave both a choice and a response set for an item.
 
     Raises
     ------
     TaskError
-        If there are fewer than ten such pairs with a negative choice.
+        If fewer than ten such pairs have a negative choice.
     OptionError
         If items were drawn with known probabilities, which this estimate of beta doesn't support.
     """
@@ -573,7 +576,7 @@ def _mean(
 def _by_slice(
     judged: _Judged, rated: Rated, n_judges: int, wanted: Wanted, beta: PairedBeta | None
 ) -> EstimateBySlice | None:
-    """Estimate the mean of each slice, with intervals that are simultaneously valid."""
+    """Estimate each slice's mean with simultaneous intervals."""
     if judged.systems is not None:
         comparisons = judged.systems.comparisons(rated, judged.task)
         return comparisons.estimates(wanted.level, n_judges, judged.model)
@@ -608,7 +611,7 @@ def _by_slice(
 
 
 def _quantity(source: Source, judge: str, options: EstimateOptions) -> Quantity:
-    """Return the quantity to estimate, and refuse options that don't fit it."""
+    """Return the quantity to estimate, and reject options that don't apply to it."""
     given = "paired_beta" if options.paired_beta else "beta_range"
     of_sets = options.paired_beta or options.beta_range is not None
     if SystemFields.of(source.task, options.field):
@@ -629,7 +632,7 @@ def _quantity(source: Source, judge: str, options: EstimateOptions) -> Quantity:
 
 
 def _answers_of(source: Source, judge: str) -> AnswerKind:
-    """Return the kind of answers that ranks judges, or the other if the judge gave no others."""
+    """Return the kind of answers that ranks judges, or the judge's only kind."""
     ranked_by = source.ranking_elicitation
     other: AnswerKind = "response_set" if ranked_by == "forced_choice" else "forced_choice"
     asked_for = {verdict.elicitation for verdict in source.verdicts[judge]}
@@ -643,7 +646,7 @@ def _n_judges(folder: RunFolder) -> int:
 
 
 def _kept(by_slice: EstimateBySlice, judge: str) -> Iterator[EstimatedDifference]:
-    """Yield the differences in the form that gates read."""
+    """Yield the differences for gates."""
     for row in by_slice.differences:
         assert row.estimate.value is not None, "a difference has a value"
         yield EstimatedDifference(
@@ -674,7 +677,7 @@ def _needed(
     n_judges: int,
     wanted: Wanted,
 ) -> LabelPlan | None:
-    """Plan labels for the mean or, with a field, for the differences between its values."""
+    """Plan the number of labels for the mean or, with a field, for differences between values."""
     width, level, quantity = wanted.options.n_labels, wanted.level, judged.quantity
     if width is None:
         return None
@@ -692,7 +695,7 @@ def _needed(
 def _look(
     source: Source, judge: str, judged: _Judged, n_judges: int, wanted: Wanted
 ) -> AnytimeLook | None:
-    """Return the interval that is valid for all judges tried, at every number of ratings."""
+    """Return the interval that stays valid for all judges tried and at every number of ratings."""
     options, quantity = wanted.options, judged.quantity
     if options.until_width is None:
         return None
@@ -707,7 +710,7 @@ def _look(
 
 
 def _likeness(rated: Mapping[str, Rated], judged: _Judged) -> Transfer | None:
-    """Compare labelled and unlabelled items, unless they were drawn to differ."""
+    """Compare labelled and unlabelled items. Return None if their draw makes them differ."""
     if any(own.is_drawn for own in rated.values()):
         return None
     tests = []

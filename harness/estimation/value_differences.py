@@ -1,4 +1,4 @@
-"""Differences between means by the value of a field, such as a system."""
+"""Differences between the means for a field's values, such as systems."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ValueDifference:
     Attributes
     ----------
     first, second : str
-        The values; the difference is the second minus the first.
+        The two values. The difference is the second value's mean minus the first value's mean.
     estimate : Bounded
-        The difference, with an interval that is valid together with those of all other differences.
+        The difference, with an interval that is simultaneous with all other differences' intervals.
     n_rated : int
         Number of rated items for both values.
     n_shared : int
@@ -46,7 +46,7 @@ class ValueDifference:
 
 
 class MeanAt(Protocol):
-    """Function that estimates a stratum's mean at a confidence level."""
+    """Function that estimates a stratum's mean with an interval at a confidence level."""
 
     def __call__(self, stratum: PopulationStratum, level: float) -> PopulationMean:
         """Return the mean with its interval."""
@@ -54,18 +54,18 @@ class MeanAt(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ValueData:
-    """Data for one value of a field.
+    """Rated and unlabelled items with one value of a field.
 
     Attributes
     ----------
     stratum : PopulationStratum
-        Rated and unlabelled items, with a number for every item.
+        Rated and unlabelled items, with a value for every item.
     items : sequence of Item
         The rated items.
     judged : JudgedItems
-        The unlabelled ones.
+        The unlabelled items.
     unanswered : float
-        Number for an unlabelled item without a usable answer.
+        Value for an unlabelled item without a usable answer.
     """
 
     stratum: PopulationStratum
@@ -75,7 +75,7 @@ class ValueData:
 
     @property
     def prompted(self) -> PromptedStratum:
-        """Labels and verdicts by prompt."""
+        """Labels and verdicts grouped by prompt."""
         judged = self.stratum.judged
         totals = {
             prompt: (int(n + missing), total + missing * self.unanswered)
@@ -101,14 +101,14 @@ class ValueData:
 
 
 def level_of_each(level: float, n: int) -> float:
-    """Return the level for each of n intervals that makes all of them simultaneously valid."""
+    """Return the level for each of n intervals at which all n have the simultaneous ``level``."""
     return 1.0 - (1.0 - level) / max(n, 1)
 
 
 def value_differences(
     values: Mapping[str, ValueData], mean_at: MeanAt, bounds: tuple[float, float], level: float
 ) -> tuple[ValueDifference, ...]:
-    """Return the differences between all pairs of values, with simultaneous intervals (Bonferroni).
+    """Estimate all pairwise differences between values, with simultaneous (Bonferroni) intervals.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Files: folders, logs, tables, YAML and text."""
+"""File handling: folders, logs, tables, YAML and text."""

@@ -1,7 +1,7 @@
-"""Append-only files of lines with checksums, for one writer. Incomplete lines are cut off.
+"""Append-only log of lines with checksums, for one writer. An incomplete last line is cut off.
 
-A line is a JSON object in ASCII without spaces, with its CRC-32 last. Lines are never changed. If a
-line's checksum doesn't match, it was damaged; readers set it aside.
+A line is a JSON object in ASCII without spaces, with its CRC-32 last. Lines are never changed. A
+checksum that doesn't match means that the line was damaged, and readers set such lines aside.
 """
 
 from __future__ import annotations
@@ -35,11 +35,14 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class DamagedLine(ValueError):  # noqa: N818 -- a state of the file
-    """A line that is incomplete or has a wrong checksum. The message never quotes the line."""
+    """Error for a line that is incomplete or has a wrong checksum.
+
+    The message never quotes the line.
+    """
 
 
 def encode(record: msgspec.Struct) -> bytes:
-    """Encode a record as a line."""
+    """Encode a record as a line with a checksum."""
     try:
         body = _ENCODER.encode(record)
     except UnicodeEncodeError:  # half of a surrogate pair
@@ -50,7 +53,7 @@ def encode(record: msgspec.Struct) -> bytes:
 
 
 def _escaped(text: re.Match[str]) -> str:
-    """Return the characters of a JSON string as JSON escapes."""
+    """Return the matched characters as JSON escapes."""
     return encode_basestring_ascii(text[0])[1:-1]
 
 
@@ -60,12 +63,12 @@ def _finite(value: object) -> object:
 
 
 def with_checksum(body: bytes) -> bytes:
-    """Turn a JSON object into a line: its CRC-32 becomes the last member."""
+    """Convert a JSON object to a line, with its CRC-32 as the last member."""
     return body[:-1] + CRC % zlib.crc32(body) + b"\n"
 
 
 def without_checksum(line: bytes) -> bytes:
-    """Return the JSON object in a line from `with_checksum`.
+    """Check a line from `with_checksum`, and return its JSON object without the checksum.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def without_checksum(line: bytes) -> bytes:
 
 
 class ChecksummedLog:
-    """An open log, locked until it is closed. Opening it cuts off an incomplete last line.
+    """An open log, which is locked until it is closed. Opening it cuts off an incomplete last line.
 
     Parameters
     ----------
@@ -124,12 +127,12 @@ class ChecksummedLog:
             raise
 
     def append(self, records: Iterable[msgspec.Struct]) -> None:
-        """Write records in one call. They are safe once it returns.
+        """Write records in one system call. They survive a power failure once this returns.
 
         Raises
         ------
         HarnessError
-            If they can't be written, see `unwritable`. Existing contents are kept.
+            If the records can't be written (see `unwritable`). Earlier lines are kept.
         """
         try:
             self.write(b"".join(map(encode, records)))
@@ -137,11 +140,11 @@ class ChecksummedLog:
             raise self.unwritable(error) from None
 
     def unwritable(self, error: OSError) -> HarnessError:
-        """Return an error for the user if records can't be written."""
+        """Return the error to show the user if records can't be written."""
         return RunError(f"{self.path}: cannot be written ({error.strerror}).")
 
     def write(self, lines: bytes) -> None:
-        """Append whole lines. They are safe once it returns.
+        """Append whole lines. They survive a power failure once this returns.
 
         Raises
         ------
@@ -164,7 +167,7 @@ class ChecksummedLog:
         self.size += written
 
     def close(self) -> None:
-        """Release the file and its lock."""
+        """Close the file and release its lock."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

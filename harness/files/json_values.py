@@ -1,4 +1,4 @@
-"""JSON from outside: what servers and other tools write, schemas, and unchecked files."""
+"""Types for JSON from servers, other tools, schemas and unchecked files."""
 
 from __future__ import annotations
 

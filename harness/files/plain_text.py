@@ -1,4 +1,4 @@
-"""Characters that readers can't see: escaped on terminals, pages and in JSON; blank texts."""
+"""Blank texts, and visible forms of control characters for terminals, pages and JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEEN = re.compile(f"[^\\s\0-\x1f{_OTHERS}{_UNSEEN}]|[\ud800-\udfff]")  # half a 
 
 
 def is_blank(text: str) -> bool:
-    r"""Return whether a text looks blank: no characters, or only invisible ones.
+    r"""Return whether a text has no visible characters.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def is_blank(text: str) -> bool:
 
 
 def visible(text: str) -> str:
-    r"""Return a text on one line, with a picture instead of each control character.
+    r"""Put a text on one line by replacing control characters with Unicode control pictures.
 
     Examples
     --------
@@ -44,12 +44,12 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Replace control characters as `visible` does, but keep line breaks."""
+    """Replace each control character except line breaks with its control picture."""
     return CONTROL_IN_LINES.sub(picture, text)
 
 
 def picture(control: re.Match[str]) -> str:
-    """Return the picture of a control character, or U+FFFD if there is no picture."""
+    """Return a control character's Unicode control picture, or U+FFFD if it has none."""
     code = ord(control[0])
     if code == DELETE:
         return "\u2421"
@@ -57,7 +57,7 @@ def picture(control: re.Match[str]) -> str:
 
 
 def escaped_json(text: str) -> str:
-    """Escape the control characters in a JSON value, which can span several lines."""
+    """Escape the control characters in a JSON text except the line breaks between its values."""
     return CONTROL_IN_LINES.sub(_escape, text)
 
 

@@ -1,4 +1,4 @@
-"""Reading and writing files in untrusted folders, without following links."""
+"""Reading and writing regular files in untrusted folders, without following links."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ NOT_REGULAR = "it is not a regular file"
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
-    """Open a regular file, but never a link, a FIFO or a device, and return its descriptor.
+    """Open a regular file and return its descriptor. Reject links, FIFOs and devices.
 
-    A new file gets the permissions ``mode``, reduced by the umask.
+    A new file gets the permissions ``mode``, without those that the umask masks.
 
     Raises
     ------
     OSError
-        If it isn't a regular file, or can't be opened.
+        If the path isn't a regular file or can't be opened.
     """
     try:
         descriptor = os.open(path, flags | SAFE_FLAGS, mode)
@@ -50,18 +50,18 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int
 
 
 def reader(path: Path) -> BufferedReader:
-    """Open a regular file for reading bytes. See `open_regular`."""
+    """Open a regular file for reading bytes. `open_regular` lists the errors."""
     return os.fdopen(open_regular(path), "rb")
 
 
 class TooLarge(OSError):  # noqa: N818 -- a state of the file, not a mistake
-    """A file is too large to load into memory."""
+    """Error for a file that is too large to load into memory."""
 
 
 def read_file(path: Path, max_bytes: int = MAX_FILE_BYTES, *, follow_links: bool = False) -> bytes:
-    """Return the content of a regular file. See `open_regular`.
+    """Read a whole regular file. See `open_regular`.
 
-    Links are followed only for files that the user names, not in untrusted folders.
+    Follow links only for a file that the user names, never in an untrusted folder.
 
     Raises
     ------
@@ -95,16 +95,17 @@ def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def append_text(path: Path, text: str) -> None:
-    """Append to a regular file, which is created if needed. See `open_regular`."""
+    """Append to a regular file. The file is created if needed. See `open_regular`."""
     descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with os.fdopen(descriptor, "ab") as file:
         file.write(text.encode())
 
 
 def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o666) -> Path:
-    """Write a file whole or not at all, by renaming a new file with a random name.
+    """Write a file atomically: write a new file with a random name, then rename it.
 
-    If the process is killed during this, ``.RANDOM.part`` remains next to the file and is ignored.
+    If the process is killed before the renaming, ``.RANDOM.part`` remains in the folder and is
+    ignored.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o
 
 @contextmanager
 def writing_to(path: Path, error: type[HarnessError]) -> Iterator[None]:
-    """Convert an `OSError` from writing in a folder to ``error``, which names the path."""
+    """Convert an `OSError` from writing to ``error``, whose message names the path."""
     try:
         yield
     except OSError as fault:
@@ -153,7 +154,10 @@ def writing_to(path: Path, error: type[HarnessError]) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new names in a folder survive a power failure, except on Windows, which cannot."""
+    """Flush a folder to disk, so that new files in it survive a power failure.
+
+    This does nothing on Windows, which cannot flush folders.
+    """
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -164,12 +168,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def unsafe_entry(folder: Path) -> str:
-    """Return the reason if an entry or their number makes a folder unusable, else "".
+    """Return why an entry, or the number of entries, makes a folder unsafe to use, or "".
 
     Raises
     ------
     OSError
-        If it cannot be listed.
+        If the folder cannot be listed.
     """
     for n_entries, entry in enumerate(_entries(folder)):
         if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):

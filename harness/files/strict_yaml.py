@@ -1,4 +1,4 @@
-"""Strict YAML: no anchors, aliases, tags, repeated keys or second document."""
+"""Strict YAML, without anchors, aliases, tags, repeated keys or a second document."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _line(mark: yaml.Mark | None) -> str:
 
 
 class _StrictLoader(yaml.BaseLoader):
-    """YAML loader that rejects surprising features while composing the document."""
+    """YAML loader that rejects anchors, aliases, tags, repeated keys and deep nesting."""
 
     depth = 0
     typed = False

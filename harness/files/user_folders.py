@@ -1,4 +1,4 @@
-"""The user's folders for the cache, data and tracebacks."""
+"""The user's folders for cache, data, settings and tracebacks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def state_folder() -> Path:
 
 
 def keep_traceback(error: BaseException) -> str:
-    """Write a traceback without messages, which can quote texts, and return where it is."""
+    """Write a traceback without error messages, which can quote texts, and return its location."""
     now = datetime.now(UTC)
     path = state_folder() / "tracebacks" / f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}.txt"
     try:
@@ -37,7 +37,7 @@ def keep_traceback(error: BaseException) -> str:
 
 
 def _places(error: BaseException) -> list[str]:
-    """Return frames and types of an error and its causes, the first cause first."""
+    """Return the stack frames and types of an error and its causes, with the first cause first."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     frames = traceback.format_tb(error.__traceback__, limit=-MAX_FRAMES)
     return [*(_places(cause) if cause else []), *frames, f"{type(error).__name__}\n"]
@@ -63,14 +63,14 @@ def resume_command(
     store: str | None = None,
     options: Sequence[str] = (),
 ) -> str:
-    """Return the command that resumes a run, with the cache if it isn't the default."""
+    """Return the command that resumes a run. It includes a cache that isn't the default."""
     place = [] if cache in {None, cache_folder()} else ["--cache", str(cache)]
     place += ["--store", store] if store else []
     return shlex.join(["harness", "resume", str(run), *options, *place])
 
 
 def user_file() -> Path | None:
-    """Return the user's judges file: ``$HARNESS_JUDGES``, else the one in their config folder."""
+    """Return the path of the user's judges file, or None if the user has none."""
     if path_name := os.environ.get("HARNESS_JUDGES"):
         return Path(path_name)
     home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"

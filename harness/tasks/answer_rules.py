@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class BadAnswerError(ValueError):
-    """A value isn't an answer. ``reason`` is the slug of the problem."""
+    """Error for a value that isn't an answer. ``reason`` is the slug of the problem."""
 
     def __init__(self, reason: RatingFault, message: str) -> None:
         super().__init__(message)
@@ -64,7 +64,7 @@ class AnswerRules:
     def read(
         self, value: object, elicitation: HumanElicitation
     ) -> tuple[str | tuple[str, ...], bool]:
-        """Read a value, exactly as in the task's files.
+        """Read a value by the rules for the task's files.
 
         Returns
         -------
@@ -72,7 +72,7 @@ class AnswerRules:
             An option key, ``CANNOT_ASSESS``, a number as `number_text` writes it, a text, or a
             response set in the order of the options.
         is_foreign : bool
-            Whether it is or contains one of the task's ``ignore_labels``.
+            Whether the value is or contains one of the task's ``ignore_labels``.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class AnswerRules:
 
 
 def _option(value: object, rules: AnswerRules) -> tuple[str, bool]:
-    """Read an option key or CANNOT_ASSESS, and whether it is a foreign label."""
+    """Return an option key, CANNOT_ASSESS or a foreign label, and whether it is foreign."""
     text = as_text(value)
     if text in rules.answers:
         return text, False
@@ -104,7 +104,7 @@ def _option(value: object, rules: AnswerRules) -> tuple[str, bool]:
 
 
 def _open_answer(value: object, rules: AnswerRules) -> tuple[str, bool]:
-    """Read an answer that isn't an option, and whether it is a foreign label or CANNOT_ASSESS."""
+    """Return an answer on an open scale or a foreign label, and whether it is foreign."""
     text = as_text(value).strip()
     if text in rules.foreign:
         return text, True
@@ -114,7 +114,7 @@ def _open_answer(value: object, rules: AnswerRules) -> tuple[str, bool]:
 
 
 def _text(value: object, rules: AnswerRules) -> tuple[str, bool]:
-    """Read a text or CANNOT_ASSESS, and whether it is a foreign label."""
+    """Return a text, CANNOT_ASSESS or a foreign label, and whether it is foreign."""
     text, is_foreign = _open_answer(value, rules)
     if len(text) > MAX_ANSWER_CHARS:
         problem = f"the value has {len(text)} characters. Write at most {MAX_ANSWER_CHARS}"
@@ -123,7 +123,7 @@ def _text(value: object, rules: AnswerRules) -> tuple[str, bool]:
 
 
 def _number(value: object, rules: AnswerRules) -> tuple[str, bool]:
-    """Read a number or CANNOT_ASSESS, and whether it is a foreign label."""
+    """Return a number as text, CANNOT_ASSESS or a foreign label, and whether it is foreign."""
     text, is_foreign = _open_answer(value, rules)
     if is_foreign or text in rules.answers:
         return text, is_foreign
@@ -168,7 +168,7 @@ def _empty() -> BadAnswerError:
 
 
 def _response_set(value: object, rules: AnswerRules) -> tuple[str | tuple[str, ...], bool]:
-    """Return a response set in the order of the options, and whether it had other labels."""
+    """Return a response set in the order of the options, and whether it contains foreign labels."""
     if value == CANNOT_ASSESS or (isinstance(value, str) and value in rules.foreign):
         return _option(value, rules)
     parts = [_option(part, rules) for part in _parts(value)]

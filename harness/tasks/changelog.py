@@ -1,4 +1,4 @@
-"""The changelog of a task: changes to its content, with the content hash before and after."""
+"""A task's changelog: changes to the content, each with the content hash before and after it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHANGELOG = "changelog.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A line of a changelog.
+    """An entry in a changelog.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Change:
     change : str
         Description of the change.
     before, after : str
-        `Task.content_hash` before the change and after; ``before`` is "" for a new task.
+        `Task.content_hash` before and after the change. ``before`` is "" for a new task.
     """
 
     at: str
@@ -41,7 +41,7 @@ class Change:
 
 
 def record_change(folder: Path, change: str, *, before: str = "", after: str = "") -> Change:
-    """Append a change to the changelog of a written task.
+    """Append a change to the changelog in a task's folder.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ def record_change(folder: Path, change: str, *, before: str = "", after: str = "
 
 
 def read_changes(folder: Path) -> tuple[Change, ...]:
-    """Return the changelog of a task, oldest first, or empty if there is none.
+    """Return the changes in a task's changelog, oldest first. Empty if the task has no changelog.
 
     Raises
     ------
     TaskError
-        If it can't be read or a line lacks a field.
+        If the changelog can't be read or a line lacks a field.
     """
     path = folder / CHANGELOG
     if not path.exists():

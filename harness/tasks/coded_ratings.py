@@ -1,4 +1,4 @@
-"""Many ratings in little memory: numbers for item, rater and answer, with each name stored once."""
+"""Compact storage for many ratings: integer codes for item, rater and answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HumanAnswer: TypeAlias = tuple[HumanElicitation, str | tuple[str, ...]]
 
 
 class CodedRatings(Sequence[Rating]):
-    """R ratings as numbers. A `Rating` is made when it is asked for.
+    """Sequence of R ratings, stored as integer codes. Indexing it creates the `Rating`.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class CodedRatings(Sequence[Rating]):
     def __getitem__(self, at: slice) -> tuple[Rating, ...]: ...
 
     def __getitem__(self, at: int | slice) -> Rating | tuple[Rating, ...]:
-        """Return one rating, or some."""
+        """Return the rating at an index, or the ratings in a slice."""
         if isinstance(at, slice):
             return tuple(map(self._made, range(len(self))[at]))
         return self._made(range(len(self))[at])
@@ -88,6 +88,6 @@ class CodedRatings(Sequence[Rating]):
         return f"CodedRatings({len(self)} ratings by {len(self.raters)} raters)"
 
     def rows(self) -> Iterator[tuple[str, str, HumanElicitation, str | tuple[str, ...]]]:
-        """Yield item, rater, elicitation and value of each rating."""
+        """Yield the item, rater, elicitation and value of each rating."""
         for item, rater, answer in zip(self.item, self.rater, self.answer, strict=True):
             yield self.items[item], self.raters[rater], *self.answers[answer]

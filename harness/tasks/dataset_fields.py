@@ -1,4 +1,4 @@
-"""The data set that a task or a recipe is read from, and the roles of its columns."""
+"""Fields that name a task's or a recipe's data set, and the roles of its columns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HubName = Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
 
 
 def _list_of(names: object) -> object:
-    """Convert a single name to a list of one."""
+    """Put a single name into a list."""
     return [names] if isinstance(names, str) else names
 
 
@@ -89,7 +89,7 @@ class HubDataset(Split):
 
 
 class DatasetFields(Split):
-    """The table that a task is read from, instead of files of items and ratings.
+    """Table that contains a task's items and ratings, in place of separate files.
 
     Attributes
     ----------
@@ -154,12 +154,12 @@ class DatasetFields(Split):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the table contains how often options were chosen, but not by whom."""
+        """Whether the table counts the raters who chose each option, without naming them."""
         return not self.columns.keys().isdisjoint(COUNTED)
 
     @property
     def origin(self) -> str:
-        """Location of the table, as a phrase."""
+        """Phrase for messages that says where the table is."""
         if self.file:
             return self.file
         configuration = f", {self.configuration}" if self.configuration else ""
@@ -169,7 +169,7 @@ class DatasetFields(Split):
 def derived(
     derive: Mapping[str, str], rows: Iterable[tuple[int, Row]]
 ) -> Iterator[tuple[int, Row]]:
-    """Yield rows with new columns, without the objects that these are fields of."""
+    """Yield rows with the derived columns added, and without the objects they come from."""
     objects = {path.partition(".")[0] for path in derive.values() if "." in path}
     for line, row in rows:
         new = {name: _value(row, path) for name, path in derive.items()}

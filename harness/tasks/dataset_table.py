@@ -1,4 +1,4 @@
-"""Items and ratings of a task that is read from a data set."""
+"""Items and ratings from a task's data set."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REMEDY = "Correct 'columns', 'derive', 'rename' or 'n_raters' under 'datasets' i
 
 
 class DatasetTable:
-    """The table of a task's data set. `TaskError` if it can't be read or lacks a column."""
+    """The table in a task's data set. Raises `TaskError` if it can't be read or lacks a column."""
 
     def __init__(self, file: TaskFile, folder: Path) -> None:
         assert file.datasets is not None, "asked before"
@@ -58,7 +58,10 @@ class DatasetTable:
         self._entries = list(self._reader.read())
 
     def items(self) -> tuple[Item, ...]:
-        """Return the items in the order of rows, which must name them and must not differ."""
+        """Return the items in row order.
+
+        Each row must name an item, and an item's rows must not differ.
+        """
         items: dict[str, Item] = {}
         for entry in self._entries:
             if not isinstance(entry, TableItem):
@@ -71,7 +74,10 @@ class DatasetTable:
         return tuple(items.values())
 
     def ratings(self) -> Iterator[tuple[str, Row]]:
-        """Yield place and cells of each rating, as in a ratings table, without empty cells."""
+        """Yield the location and cells of each rating, like a ratings table.
+
+        Empty cells are skipped.
+        """
         for entry in self._entries:
             if isinstance(entry, Rejected):
                 raise self._refusal(entry.row, entry.column, entry.reason)
@@ -89,7 +95,7 @@ class DatasetTable:
 
 
 def _mapping(source: DatasetFields, table: Table, where: str) -> ColumnMapping:
-    """Return the roles of the columns, all of which must exist."""
+    """Return the roles of the columns. All named columns must exist."""
     for role, names in source.columns.items():
         for name in names:
             if name not in table.columns:

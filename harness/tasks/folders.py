@@ -1,4 +1,4 @@
-"""Task folders, by name on the search path or by path."""
+"""Task folders and the search path for them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from harness.tasks.schema import read_task_file
 
 
 def bundled(kind: Literal["prompts", "datasets"]) -> Path:
-    """Folder of the bundled prompts or tasks: in the wheel, or in the checkout."""
+    """Return the folder of bundled prompts or tasks, in the wheel or the checkout."""
     package = Path(__file__).resolve().parent.parent
     inside_wheel = package / "_bundled" / kind
     return inside_wheel if inside_wheel.is_dir() else package.parent / kind
 
 
 def search_path() -> list[Path]:
-    """Folders that contain task folders: ``$HARNESS_TASKS``, ``./datasets``, the bundled ones."""
+    """Return the search path for tasks: ``$HARNESS_TASKS``, ``./datasets``, then bundled tasks."""
     folders = os.environ.get("HARNESS_TASKS", "").split(os.pathsep)
     return [Path(folder) for folder in folders if folder] + [Path("datasets"), bundled("datasets")]
 
 
 def available_tasks() -> list[tuple[str, Path]]:
-    """List (name, folder) of every task on the search path; an earlier folder hides a later one."""
+    """List the (name, folder) of every task on the search path. The first task with a name wins."""
     tasks: dict[str, Path] = {}
     for root in search_path():
         if root.is_dir():
@@ -37,7 +37,10 @@ def available_tasks() -> list[tuple[str, Path]]:
 
 
 def describe(folder: Path) -> dict[str, str | int]:
-    """Summarise a task from only its ``task.yaml``. An error is part of the summary."""
+    """Summarise a task from its ``task.yaml`` without reading items.
+
+    The summary includes any error.
+    """
     try:
         task = read_task_file(folder / TASK_FILE)
     except TaskError as error:
@@ -55,12 +58,12 @@ def describe(folder: Path) -> dict[str, str | int]:
 
 
 def find_task(name_or_path: str) -> Path:
-    """Return the folder of a task, by its name on the search path or by its path.
+    """Return a task's folder, given its path or its name on the search path.
 
     Raises
     ------
     TaskError
-        If there is none; the message lists the available names.
+        If no such folder exists. The message lists the available names.
     """
     path = Path(name_or_path).expanduser()
     tasks = dict(available_tasks())
@@ -83,15 +86,15 @@ def find_task(name_or_path: str) -> Path:
 
 
 def name_of_copy(task: str) -> str:
-    """Return a path for a changed copy of a task: next to it, under a valid task name."""
+    """Return a path next to a task for a changed copy. Its last part is a valid task name."""
     folder, slash, name = task.rstrip("/").rpartition("/")
     return folder + slash + re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") + "-2"
 
 
 def takes_ratings(folder: Path) -> bool:
-    """Return whether raters can rate the task of a folder with `harness annotate`.
+    """Return whether `harness annotate` can collect ratings for the task in a folder.
 
-    It must not be bundled, its ratings must be in its own files, and it must define the rated
+    The task must not be bundled, must keep its ratings in separate files, and must define the rated
     property.
     """
     if folder.resolve().is_relative_to(bundled("datasets").resolve()):

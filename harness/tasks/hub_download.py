@@ -28,7 +28,7 @@ NOT_CACHED = (
 
 
 def cached_split(name: str, split: Split) -> Path:
-    """Return the file of a split, which is downloaded on first use."""
+    """Return a split's file, after downloading it on first use."""
     assert split.revision is not None, "checked with the task"
     file = f"{split.configuration or 'default'}-{split.split}.parquet"
     path = cache_folder() / "datasets" / name.replace("/", "--") / split.revision / file

@@ -1,4 +1,4 @@
-"""Reading human ratings. Each value is checked with its line at hand."""
+"""Reading human ratings. Error messages include the line of a wrong value."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def check_ratings(
     *,
     unrated: bool = False,
 ) -> tuple[CodedRatings, tuple[Rating, ...]]:
-    """Check human ratings in long form, from each one's cells by column and its line or place.
+    """Check human ratings in long form. Each row is a line or other location, and cells by column.
 
-    Without ``items``, only the ratings define the items. Return the ratings, and those whose value
-    is one of the task's ``ignore_labels``, in order.
+    Without ``items``, the ratings define the items. Return the ratings, then the ignored ratings,
+    whose value is one of the task's ``ignore_labels``, both in order.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def check_ratings(
 
 
 def _at(where: str, place: int | str) -> str:
-    """Return the name of a line in a file, or of a different place."""
+    """Name a line in a file, or another location, for a message."""
     return f"{where}: line {place}" if isinstance(place, int) else f"{where}: {place}"
 
 
@@ -109,7 +109,7 @@ class _Names:
         self._numbers = {name: i for i, name in enumerate(self.names)}
 
     def number(self, cell: object, where: str, place: int | str) -> int:
-        """Return the index of the name in a cell; TaskError as in `identifier`."""
+        """Return the index of the name in a cell. Raise `TaskError` as `identifier` does."""
         number = self._numbers.get(cell) if isinstance(cell, str) else None
         if number is None:
             name = identifier(cell, self._column, _at(where, place))
@@ -123,7 +123,7 @@ CheckedAnswer: TypeAlias = "tuple[HumanAnswer, bool]"
 
 
 class _Cells:
-    """Readers for the cells of ratings, which check and store equal cells only once."""
+    """Reader for rating cells that checks and stores equal cells only once."""
 
     def __init__(self, rules: AnswerRules, items: Iterable[Item], where: str) -> None:
         self.items = _Names("item", (item.id for item in items))
@@ -133,7 +133,7 @@ class _Cells:
         self._answers: dict[tuple[str | None, str], CheckedAnswer] = {}
 
     def answer(self, row: Row, names: tuple[str, str], place: int | str) -> CheckedAnswer:
-        """Return elicitation and value, and whether it is foreign; like `AnswerRules.read`."""
+        """Return the elicitation and value in a row, and whether the value is a foreign label."""
         form, cell = row.get("elicitation"), row["value"]
         if not isinstance(cell, str) or not (form is None or isinstance(form, str)):
             return self._read(form, cell, names, place)
@@ -159,7 +159,7 @@ class _Cells:
         return (elicitation, value), is_foreign
 
     def provenance(self, row: Row, place: int | str) -> tuple[tuple[str, str], ...]:
-        """Return the columns that `harness annotate` adds, with their cells; reject others."""
+        """Return the cells in the columns that `harness annotate` adds. Reject unknown columns."""
         if not KNOWN_COLUMNS.issuperset(row):
             unknown = short(min(row.keys() - KNOWN_COLUMNS))
             raise TaskError(

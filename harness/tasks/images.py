@@ -1,4 +1,4 @@
-"""Images of items: files in the task's folder, never fetched from anywhere else."""
+"""Items' images, which are files in the task's folder and are never downloaded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Image:
     path : Path
         Location of the file.
     media_type : str
-        Type from its first bytes, such as ``image/png``.
+        Type detected from the first bytes, such as ``image/png``.
     n_bytes : int
         Size of the file.
     digest : str
@@ -50,7 +50,7 @@ class Image:
 
     @property
     def reference(self) -> str:
-        """Reference to the image in the key of a request."""
+        """Reference that stands for the image in a request's cache key."""
         return f"{self.media_type};sha256,{self.digest}"
 
     def data_url(self) -> str:
@@ -59,17 +59,17 @@ class Image:
         Raises
         ------
         TaskError
-            If it cannot be read, or is no longer what it was.
+            If the image cannot be read or has changed.
         """
         return f"data:{self.media_type};base64,{base64.b64encode(self.read()).decode('ascii')}"
 
     def read(self) -> bytes:
-        """Return the image.
+        """Return the image as bytes.
 
         Raises
         ------
         TaskError
-            If it cannot be read, or is no longer what it was.
+            If the image cannot be read or has changed.
         """
         data = _read(self.path)
         if hashlib.sha256(data).hexdigest() != self.digest:
@@ -78,7 +78,7 @@ class Image:
 
 
 def read_images(folder: Path, field: str, items: Iterable[Item]) -> dict[str, Image]:
-    """Read and check the images of items. Items with an empty field have none."""
+    """Read and check items' images. An item with an empty field has no image."""
     images: dict[str, Image] = {}
     for item in items:
         if name := item.fields.get(field, ""):

@@ -1,4 +1,4 @@
-"""Items and ratings of a task, and the names of scales and elicitations."""
+"""A task's items and ratings, and the names of scales and elicitations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ HumanElicitation = AnswerKind
 
 
 def path_inside(folder: Path, name: str, field: str) -> Path:
-    """Return the path of a file that must be inside the folder, with links resolved.
+    """Return the path of a file with links resolved, and check that it is inside the folder.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def _resolves_inside(path: Path, folder: Path) -> bool:
 
 @lru_cache(maxsize=64)
 def _stored_once(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return one tuple for all equal ones, because most items have the same fields."""
+    """Return the same object for all equal tuples, because most items have the same fields."""
     return names
 
 
@@ -84,10 +84,10 @@ class Item:
     id : str
         Unique in its task.
     fields : dict of str to str
-        Texts that prompts can show: the fields of its group, then its own. They are stored as a
-        tuple, which takes a third of a dict's memory, so this is a new dict each time.
+        Texts that prompts can show: the fields of its group, then its own. Each access creates a
+        new dict, because texts are stored in a tuple, which needs a third of a dict's memory.
     group : str or None
-        Cluster to resample: a document, a prompt.
+        Cluster to resample, such as a document or a prompt.
     criterion : str or None
         Rated criterion, if a task has several.
     """
@@ -114,17 +114,17 @@ class Item:
         store(self, "criterion", criterion)
 
     def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
-        """Copy or pickle the item by making it again."""
+        """Copy or pickle the item by constructing it again."""
         return Item, (self.id, self.fields, self.group, self.criterion)
 
     @property
     def field_names(self) -> tuple[str, ...]:
-        """Names of the fields, without making a dict."""
+        """Names of the fields, without creating a dict."""
         return self._names  # type: ignore[attr-defined,no-any-return]
 
     @property
     def unit(self) -> tuple[bool, str]:
-        """Unit of resampling: its group or, without one, the item itself."""
+        """Resampling unit: the item's group or, without a group, the item itself."""
         return self.group is None, self.group or self.id
 
 
@@ -137,7 +137,7 @@ Item.fields = property(_fields_of)  # type: ignore[assignment]  # not a slot, bu
 
 
 def unit_numbers(items: Iterable[Item]) -> list[int]:
-    """Return the number of each item's unit, in order of the units' occurrence."""
+    """Number the items' resampling units in order of occurrence, and return each item's number."""
     numbers: dict[tuple[bool, str], int] = {}
     return [numbers.setdefault(item.unit, len(numbers)) for item in items]
 
@@ -146,10 +146,10 @@ def unit_numbers(items: Iterable[Item]) -> list[int]:
 class Rating:
     """A human rating.
 
-    Its value is an option key, a tuple of them for a response set, or CANNOT_ASSESS; on a
-    continuous scale, a number as `harness.tasks.schema.number_text` writes it; on a text scale, a
-    text. The columns that `harness annotate` adds, with their cells, record when and how it was
-    made. They aren't part of the rating's content.
+    The value is an option key, a tuple of keys for a response set, or CANNOT_ASSESS. On a
+    continuous scale, it is a number as `harness.tasks.schema.number_text` writes it; on a text
+    scale, a text. The provenance contains the columns that `harness annotate` adds, which record
+    when and how a rating was made. It isn't part of the rating's content.
     """
 
     item: str
@@ -160,5 +160,5 @@ class Rating:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The value as a tuple: a single label, or those of the set."""
+        """The value as a tuple of labels. A forced choice has one label."""
         return (self.value,) if isinstance(self.value, str) else self.value

@@ -70,7 +70,7 @@ def load_task(name_or_path: str | Path, *, unrated: bool = False) -> Task:
 
 
 class TableContent(NamedTuple):
-    """The task in a table, its verdicts, and why rows or cells are left out."""
+    """A table's task and verdicts, and the rejected rows and cells with reasons."""
 
     task: Task
     verdicts: list[Row]
@@ -78,12 +78,12 @@ class TableContent(NamedTuple):
 
 
 def task_from(subject: TableTask) -> TableContent:
-    """Return the task of a table with known columns and labels. Nothing is written.
+    """Create a task from a table with known columns and labels, without writing files.
 
     Raises
     ------
     TaskError
-        If no row can be used, more than 5 % of the answers are rejected, or the task is wrong.
+        If no row can be used, more than 5 % of the answers are rejected, or the task is invalid.
     """
     from harness.tasks.columns.table_reader import (  # noqa: PLC0415 -- numpy
         Rejected,
@@ -166,7 +166,7 @@ def _made(folder: Path, file: TaskFile, content: Content) -> Task:
 
 
 def _from_tables(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
-    """Read items and ratings from the files of a task."""
+    """Read items and ratings from a task's files."""
     items_path = table_path(folder, "items", file.items)
     groups_path = table_path(folder, "groups", file.groups)
     ratings_path = table_path(folder, "ratings", file.ratings)
@@ -189,7 +189,7 @@ def _from_tables(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
 
 
 def _from_dataset(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
-    """Read items and ratings from the data set that a task names."""
+    """Read items and ratings from a task's data set."""
     from harness.tasks.dataset_table import DatasetTable  # noqa: PLC0415 -- numpy, when needed
 
     for kind in TABLES:
@@ -205,14 +205,15 @@ def _from_dataset(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
 
 
 def table_path(folder: Path, kind: TableKind, name: str | None) -> Path | None:
-    """Return the path of a task's table, or None if none is named and none exists.
+    """Return the path of a task's table, or None if the task has no such table.
 
-    ``kind`` is ``items``, ``groups`` or ``ratings``, ``name`` its file name in ``task.yaml``.
+    ``kind`` is ``items``, ``groups`` or ``ratings``, and ``name`` is the file name in
+    ``task.yaml``, if any.
 
     Raises
     ------
     TaskError
-        If there are several, or the file is outside the folder.
+        If several tables of this kind exist, or the file is outside the folder.
     """
     if name is not None:
         return path_inside(folder, name, kind)
@@ -226,7 +227,7 @@ def table_path(folder: Path, kind: TableKind, name: str | None) -> Path | None:
 
 
 def task_tables(folder: Path) -> dict[str, Path]:
-    """Return the existing tables of a task folder, by kind."""
+    """Return the tables that exist in a task folder, by kind."""
     file = read_task_file(folder / TASK_FILE)
     if file.datasets and file.datasets.file:
         return {"datasets": folder / file.datasets.file}
@@ -235,7 +236,7 @@ def task_tables(folder: Path) -> dict[str, Path]:
 
 
 def _read_items(path: Path, groups_path: Path | None) -> tuple[Item, ...]:
-    """Read items, with each group's fields before the item's own."""
+    """Read items, adding each group's fields before the item's own."""
     if groups_path is None:
         return tuple(item_rows(path))
     shared = {group.id: group.fields for group in item_rows(groups_path)}
@@ -243,7 +244,7 @@ def _read_items(path: Path, groups_path: Path | None) -> tuple[Item, ...]:
 
 
 def item_rows(path: Path) -> Iterator[Item]:
-    """Yield the items of a table, in order.
+    """Yield the items in a table in order.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Tasks: fields, items, human ratings and the hash of the content."""
+"""Tasks: fields, items, human ratings and content hash."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SOURCE_ITEM = "source_item"  # field of sampled items: their id in the task
 
 
 def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
-    """Read the similarities of texts, each pair in both orders."""
+    """Read a table of text similarities. The result contains each pair of texts in both orders."""
     path = path_inside(folder, name, "similarity")
     if not path.is_file():
         raise TaskError(
@@ -76,7 +76,7 @@ ASKED_ON: dict[JudgeElicitation, tuple[HumanElicitation, ...]] = {  # the questi
 
 
 def share_with_sets(rated: Iterable[tuple[str, str]]) -> float | None:
-    """Return the share of the rated items with a response set, or None without rated items.
+    """Return the share of rated items that have a response set, or None if no item is rated.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def share_with_sets(rated: Iterable[tuple[str, str]]) -> float | None:
 
 
 def _kept(ratings: object, validate: ValidatorFunctionWrapHandler) -> Sequence[Rating]:
-    """Return ratings that a table was checked for as they are, others validated."""
+    """Validate ratings, unless they are `CodedRatings`, which were checked when they were read."""
     return ratings if isinstance(ratings, CodedRatings) else tuple(validate(ratings))
 
 
@@ -102,7 +102,7 @@ class Task(TaskFields):
     items : tuple of Item
         The n items, in file order.
     ratings : sequence of Rating
-        The human ratings, in file order: `CodedRatings` where they were read from a table.
+        The human ratings, in file order. They are `CodedRatings` if they were read from a table.
     ignored : tuple of Rating
         Ratings left out because their value is in ``ignore_labels``.
     folder : Path
@@ -116,10 +116,10 @@ class Task(TaskFields):
 
     @cached_property
     def space(self) -> OptionSpace:
-        """Option keys and response sets in their fixed order.
+        """Option keys and response sets in a fixed order.
 
         With more than 10 options and ``response_sets: all``, the sets are unknown, and the space
-        only contains the singletons.
+        contains only the singletons.
 
         Raises
         ------
@@ -150,14 +150,14 @@ class Task(TaskFields):
 
     @cached_property
     def shown_parts(self) -> dict[str, tuple[str, ...]]:
-        """Parts of the text that judges see, by item, for items with a text."""
+        """Parts of the text that judges see, by item. Items without a text are left out."""
         return {item.id: self.parts_of(item) for item in self.items if self.has_text(item)}
 
     @property
     def elicitations(self) -> tuple[JudgeElicitation, ...]:
-        """Elicitations that apply: response sets and pairs only if the sets are known.
+        """Elicitations that the task supports. Response sets and pairs require known sets.
 
-        On open scales, only a single answer, under the name of a forced choice.
+        Open scales support only single answers, which are called forced choices.
         """
         if self.is_open:
             return ("forced_choice",)
@@ -167,13 +167,16 @@ class Task(TaskFields):
 
     @property
     def n_ignored(self) -> dict[str, int]:
-        """Number of ratings left out, by foreign label."""
+        """Number of ignored ratings by foreign label."""
         foreign = frozenset(self.ignore_labels)
         return dict(Counter(min(foreign.intersection(r.labels)) for r in self.ignored))
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 (64 hex digits) of fields, items, images and ratings, in any folder or format."""
+        """SHA-256 (64 hex digits) of fields, items, images and ratings.
+
+        Folder and file format don't matter.
+        """
         content: dict[str, object] = {
             "task": self.described(),
             "items": ((item.id, item.group, item.criterion, item.fields) for item in self.items),
@@ -191,7 +194,7 @@ class Task(TaskFields):
 
     @cached_property
     def images(self) -> dict[str, Image]:
-        """Images by the id of their item; read, checked and hashed on first use.
+        """Images by item id. They are read, checked and hashed on first use.
 
         Raises
         ------
@@ -202,7 +205,7 @@ class Task(TaskFields):
 
     @cached_property
     def similarities(self) -> dict[tuple[str, str], float]:
-        """Similarities of texts from the task's folder, read on first use.
+        """Text similarities from the task's folder, read on first use.
 
         Raises
         ------
@@ -213,23 +216,23 @@ class Task(TaskFields):
         return read_similarities(self.folder, name) if name else {}
 
     def criterion_text(self, criterion: str | None) -> str:
-        """Return a criterion as judges see it: with its description, if it has one."""
+        """Return a criterion as judges see it, including any description."""
         of_rubric = self.rubric.criteria.get(criterion or "") if self.rubric else None
         described = of_rubric is not None and of_rubric.description
         return f"{criterion} - {described}" if described else criterion or ""
 
     def has_text(self, item: Item) -> bool:
-        """Return whether judges see anything of an item: a nonblank text, or an image."""
+        """Return whether an item has content for judges: nonblank text or an image."""
         has_image = bool(self.image and item.fields.get(self.image))
         return has_image or not all(is_blank(item.fields.get(name, "")) for name in self.text)
 
     def has_blank_part(self, item: Item) -> bool:
-        """Return whether one of the texts that judges see is blank, but not the whole item."""
+        """Return whether an item has content, but one of the texts that judges see is blank."""
         blank = any(is_blank(item.fields.get(name, "")) for name in self.text)
         return blank and self.has_text(item)
 
     def text_of(self, item: Item) -> str:
-        """Return the text that judges see. See `parts_of`.
+        """Join the parts of an item's text that judges see. See `parts_of`.
 
         Raises
         ------
@@ -239,10 +242,10 @@ class Task(TaskFields):
         return "\n\n".join(self.parts_of(item))
 
     def parts_of(self, item: Item) -> tuple[str, ...]:
-        """Return the parts of the text that judges see.
+        """Return the parts of an item's text that judges see.
 
-        With one field, this is its value; with several, each value follows the name of its field. A
-        field that the item lacks is an empty text.
+        With one field, the only part is its value. With several fields, each part is a field's name
+        and value. A missing field counts as an empty text.
 
         Raises
         ------
@@ -266,7 +269,7 @@ class Task(TaskFields):
         return replace(item, fields=self.pairwise.swapped_fields(item.fields))
 
     def sentence_about(self, item: Item) -> str:
-        """Return the sentence about an item that a judge with ``@verbalised`` completes.
+        """Return the unfinished sentence about an item that a ``@verbalised`` judge completes.
 
         Raises
         ------
@@ -278,7 +281,7 @@ class Task(TaskFields):
         return self.verbalised.filled(item.fields)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with changes, validated again."""
+        """Return a validated copy with changes."""
         del deep  # every part is frozen
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**values | dict(update or {}))
@@ -298,7 +301,7 @@ def _values(ratings: Sequence[Rating]) -> Iterator[tuple[object, ...]]:
 
 
 def _json_of_texts(rows: list[object]) -> str:
-    """Return the same as `_JSON` for rows of texts, ten times as fast if these are ASCII."""
+    """Encode rows of texts as `_JSON` does, but ten times as fast if they are ASCII."""
     try:
         text = _QUICK_JSON(rows)
     except (UnicodeEncodeError, TypeError):  # half of a surrogate pair; numpy's texts
@@ -307,7 +310,7 @@ def _json_of_texts(rows: list[object]) -> str:
 
 
 def _sorted_json(content: Mapping[str, object]) -> Iterator[str]:
-    """Yield a mapping's JSON text with sorted keys; an iterator's in blocks, as a list."""
+    """Yield the JSON text of a mapping with sorted keys. An iterator becomes a list, in blocks."""
     for start, key in zip(chain("{", repeat(",")), sorted(content), strict=False):
         yield f"{start}{_JSON(key)}:"
         value = content[key]

@@ -1,4 +1,4 @@
-"""Answers that a task allows, and labels that contain their key."""
+"""Options that a task allows, and labels that contain an option's key."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Key = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | int 
 
 
 class Option(Frozen):
-    """An allowed answer.
+    """An answer that raters and judges can choose.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Option(Frozen):
     label : str
         Text that people and judges read; by default the key.
     description : str
-        When to choose it; can be empty.
+        When to choose the option. Can be empty.
     """
 
     key: Key
@@ -101,14 +101,14 @@ OptionField = Annotated[
 
 
 class Lexicon(Frozen):
-    """Meaning of a word list's sentiment for a task.
+    """Options that positive and negative sentiment in a word list stand for.
 
     Attributes
     ----------
     positive, negative : str
         Keys of the options for positive and negative sentiment.
     cutoff : float
-        In [0, 1]: sentiment of at least this size counts as positive or, below zero, as negative.
+        Smallest absolute sentiment that counts as positive or negative, in [0, 1].
     """
 
     positive: Key
@@ -117,7 +117,7 @@ class Lexicon(Frozen):
 
 
 class Wording(Frozen):
-    """An unfinished sentence about an item, and the completing word for each option.
+    """An unfinished sentence about an item, and the word for each option that completes it.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Wording(Frozen):
     words : dict of str to str
         Word of each option.
     weights : dict of str to float
-        Calibration: factor for the probability of each option's word; 1 if left out.
+        Calibration factor for the probability of each option's word. The default is 1.
     cutoff : float in (0, 1)
         An option is in the response set if it has at least this share of all options' total
         probability.
@@ -140,11 +140,11 @@ class Wording(Frozen):
     cutoff: float = Field(0.3, gt=0, lt=1)
 
     def filled(self, fields: Mapping[str, str]) -> str:
-        """Return the template with the fields of an item."""
+        """Fill an item's fields into the template."""
         return FIELD_NAME.sub(lambda match: fields.get(match[1], ""), self.template)
 
     def shares(self, probabilities: Mapping[str, float]) -> dict[str, float]:
-        """Return the options' shares of their words' weighted probabilities."""
+        """Return each option's share of the total weighted probability of all options' words."""
         masses = {key: p * self.weights.get(key, 1.0) for key, p in probabilities.items()}
         total = fsum(masses.values())
         return {key: mass / total for key, mass in masses.items()}
@@ -158,12 +158,12 @@ class KeyedLabel(NamedTuple):
 
     @property
     def folded(self) -> tuple[str, str]:
-        """Both in lower case."""
+        """The key and the label in lower case."""
         return self.key.casefold(), self.label.casefold()
 
 
 def split_label(name: str) -> KeyedLabel | None:
-    """Return the key and the label in a name, or None if it has no key.
+    """Split a name into a key and a label. Return None if the name has no key.
 
     Examples
     --------
@@ -178,9 +178,9 @@ def split_label(name: str) -> KeyedLabel | None:
 
 
 def keyed_labels(names: Iterable[str]) -> dict[str, KeyedLabel]:
-    """Return key and label of each name if all contain a key of one kind; otherwise nothing.
+    """Return each name's key and label if all keys are of one kind, else an empty dict.
 
-    A scale can name only its ends; a bare number is then its own label.
+    If a scale names only its ends, a number without a name is its own label.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def keyed_labels(names: Iterable[str]) -> dict[str, KeyedLabel]:
 
 
 def key_ranks(keyed: dict[str, KeyedLabel]) -> dict[str, int]:
-    """Return each name's position in the order of the keys."""
+    """Return a number for each name that sorts names by key."""
     return {
         name: int(part.key) if part.key.lstrip("-").isdecimal() else ord(part.key.casefold())
         for name, part in keyed.items()

@@ -1,4 +1,4 @@
-"""Human ratings as columns: numbers for item, rater and answer, with each name stored once."""
+"""Human ratings as arrays of integer codes for item, rater and answer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RatingColumns:
 
     @classmethod
     def of(cls, ratings: Sequence[Rating]) -> Self:
-        """Collect the columns of ratings."""
+        """Convert ratings to arrays."""
         if isinstance(ratings, CodedRatings):
             return cls._of_codes(ratings)
         n = len(ratings)
@@ -71,13 +71,13 @@ class RatingColumns:
         return f"RatingColumns({len(self)} ratings by {len(self.raters)} raters)"
 
     def rows_of(self, items: Iterable[str]) -> NDArray[np.int64]:
-        """Return (R,): the index of each rating's item among some, or -1 for other items."""
+        """Return an (R,) array with each rating's index in ``items``, or -1 for other items."""
         return np.asarray(places(self.items, tuple(items))[self.item], dtype=np.int64)
 
     def of_answers(
         self, is_wanted: Callable[[HumanElicitation, str | tuple[str, ...]], bool]
     ) -> NDArray[np.bool_]:
-        """Return (R,) bool: whether ratings have one of some answers."""
+        """Return an (R,) Boolean mask of the ratings with a wanted answer."""
         wanted = np.array([is_wanted(*answer) for answer in self.answers], dtype=np.bool_)
         return np.asarray(wanted[self.answer], dtype=np.bool_)
 
@@ -88,7 +88,7 @@ class RatingColumns:
 
 
 def places(names: tuple[str, ...], among: tuple[str, ...]) -> NDArray[np.int64]:
-    """Return the index of each name among others, or -1 if it isn't there."""
+    """Return each name's index in ``among``, or -1 if ``among`` doesn't contain the name."""
     if names == among:  # as a rule, and quick: they are the same objects
         return np.arange(len(names))
     place = {name: i for i, name in enumerate(among)}
@@ -96,7 +96,7 @@ def places(names: tuple[str, ...], among: tuple[str, ...]) -> NDArray[np.int64]:
 
 
 def is_choice(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:
-    """Return whether an answer is a single one, and not an abstention."""
+    """Return whether an answer is a forced choice and not an abstention."""
     return isinstance(value, str) and value != CANNOT_ASSESS
 
 
@@ -106,7 +106,7 @@ def is_set(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:
 
 
 def _in_order(names: Sequence[T], codes: array[int]) -> tuple[tuple[T, ...], NDArray[np.int32]]:
-    """Work like `_coded`, for values with codes in any order, some of which can be unused."""
+    """Renumber codes by occurrence, and return the names in use and the new codes."""
     code = np.frombuffer(codes, dtype=np.int32) if codes else np.empty(0, dtype=np.int32)
     used, place = by_occurrence(code, len(names))
     if np.array_equal(used, np.arange(len(names))):
@@ -115,7 +115,7 @@ def _in_order(names: Sequence[T], codes: array[int]) -> tuple[tuple[T, ...], NDA
 
 
 def _coded(values: Iterable[T], n: int) -> tuple[tuple[T, ...], NDArray[np.int64]]:
-    """Return the distinct ones of n values, in order of occurrence, and the index of each value."""
+    """Return the distinct values in order of occurrence, and an (n,) array of indices."""
     place: defaultdict[T, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(place.__getitem__, values), dtype=np.int64, count=n)
     return tuple(place), codes

@@ -1,4 +1,4 @@
-"""`task.yaml`: its fields, the constraints between them, and reading it."""
+"""The file `task.yaml`: fields, constraints between fields, and reading."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class AltTestFields(Frozen):
-    """Settings of the alternative annotator test. A field that is left out keeps its default.
+    """Settings of the alternative annotator test. Missing fields keep their defaults.
 
     Attributes
     ----------
@@ -91,12 +91,12 @@ class AltTestFields(Frozen):
         A rater to compare the judge and the other raters with in addition.
     gold : str or None
         Field of the items with the key of the correct answer, compared at margin 0. Judges don't
-        see it unless it is in ``text``.
+        see this field unless ``text`` lists it.
     quality : dict of str to float
         Weight of each rater: a number above 0 for every rater.
     combine : tuple of tuple of str
-        Two sets of raters who rated different items. A rater from each set becomes one combined
-        rater, in all ways.
+        Two sets of raters who rated different items. Each pair of raters from both sets becomes a
+        combined rater.
     """
 
     eps: float | None = Field(None, ge=0, lt=1)
@@ -114,10 +114,10 @@ class PairwiseFields(Frozen):
     answers : (str, str)
         Fields of the items with the first and the second answer, both among ``text``.
     first, second : str
-        Options that prefer the first and the second answer; any other is a tie.
+        Options that prefer the first and the second answer. Any other option is a tie.
     systems : (str, str) or None
         Fields that name the systems which gave the answers, for ``harness estimate --by``. Judges
-        are not shown them unless they stand in ``text``.
+        don't see these fields unless ``text`` lists them.
     """
 
     answers: tuple[str, str]
@@ -130,7 +130,7 @@ class PairwiseFields(Frozen):
         return {self.first: self.second, self.second: self.first}.get(key, key)
 
     def swapped_fields(self, fields: Mapping[str, str]) -> dict[str, str]:
-        """Return an item's fields with its answers, and their systems, swapped."""
+        """Return an item's fields after swapping its answers and their systems."""
         swapped = {
             name: fields.get(other, "")
             for pair in (self.answers, self.systems or ())
@@ -145,7 +145,7 @@ class CriterionFields(Frozen):
     Attributes
     ----------
     description : str
-        When it is met; judges see it next to the name.
+        When the criterion is met. Judges see this text next to the name.
     weight : float
         Weight in the score of an item.
     """
@@ -155,15 +155,15 @@ class CriterionFields(Frozen):
 
 
 class RubricFields(Frozen):
-    """How the verdicts on an item's criteria become a verdict on the item.
+    """Rule that combines the verdicts on an output's criteria into a verdict on the output.
 
     Attributes
     ----------
     criteria : dict of str to CriterionFields
         Criteria by their name in the items' ``criterion``.
     threshold : float in (0, 1]
-        An item is met if its met criteria have at least this share of the weight; 1 requires all of
-        them.
+        An output passes if the criteria it meets have at least this share of the total weight. 1
+        requires all criteria.
     """
 
     criteria: dict[Key, CriterionFields] = Field(min_length=2)
@@ -178,7 +178,7 @@ class RubricFields(Frozen):
 
 
 class EmbeddingSimilarity(Frozen):
-    """Similarity of texts as the cosine of their vectors.
+    """Text similarity by the cosine between embedding vectors.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ def _admit_contiguous(schema: JsonObject) -> None:
 
 
 def _binary_sensitivity(fields: JsonObject) -> dict[str, tuple[str, ...]]:
-    """Return the default: raters who choose the negative of two options may accept the positive."""
+    """Return the default for a binary scale: the negative option's raters can accept the other."""
     keys = [option.key for option in fields.get("options", ())]
     positive, admissible = fields.get("positive", ()), fields.get("response_sets", ())
     negative = [key for key in keys if key not in positive]
@@ -207,7 +207,7 @@ def _binary_sensitivity(fields: JsonObject) -> dict[str, tuple[str, ...]]:
 
 
 class TaskFields(Frozen):
-    """Fields of a task, apart from its items and ratings.
+    """A task's fields, without items and ratings.
 
     Attributes
     ----------
@@ -247,9 +247,9 @@ class TaskFields(Frozen):
     rater_ids : str
         ``real``: an id is a person. ``positional``: it is only a position within the item.
     independent : bool or None
-        Whether you state that raters worked without the judges' answers, and judges without theirs.
-        It matters if copies of a rater can't be tested for: with fewer than three raters, or
-        raters without names.
+        Whether raters worked without seeing the judges' answers, and judges without the raters'.
+        Your statement matters if the harness can't test whether a judge copies a rater: with fewer
+        than three raters, or with raters without names.
     ignore_labels : tuple of str
         Foreign labels that are known to occur in the ratings; they are counted and left out.
     weights : tuple of tuple of float, or None
@@ -282,7 +282,7 @@ class TaskFields(Frozen):
         By elicitation, the name of the task's own template: a file in its folder. Those for chain
         of thought end in ``_cot``.
     notice : str
-        Text to show with the task's numbers.
+        Text to print with results for the task.
     source, licence : str
         Origin and terms of use of the data.
     """
@@ -338,22 +338,22 @@ class TaskFields(Frozen):
 
     @cached_property
     def similarity_file(self) -> str | None:
-        """Name of the table of similarities, if there is one."""
+        """File name of the table of similarities, if the task has one."""
         return self.similarity if isinstance(self.similarity, str) else None
 
     @cached_property
     def embedding(self) -> str | None:
-        """Alias of the embedding model, if texts are compared by their vectors."""
+        """Alias of the embedding model, if the task compares texts by their vectors."""
         by = self.similarity
         return by.embedding if isinstance(by, EmbeddingSimilarity) else None
 
     @cached_property
     def is_open(self) -> bool:
-        """Whether answers aren't chosen among options."""
+        """Whether the scale is open: answers are numbers or texts instead of options."""
         return self.scale in OPEN_SCALES
 
     def require_options(self, what: str) -> None:
-        """Raise `TaskError` for something that needs options if the task has none."""
+        """Raise `TaskError` if the task has no options. ``what`` names what needs them."""
         if self.is_open:
             raise TaskError(
                 f"task {self.name}: {what} needs options to choose from, but a {self.scale} "
@@ -374,9 +374,9 @@ class TaskFile(TaskFields):
         Files inside the task's folder, by default ``items``, ``groups`` and ``ratings`` with
         one of the endings .jsonl, .csv and .parquet. Items and groups may be absent.
     datasets : DatasetFields or None
-        Instead of these files, a data set on the hub or a table in a different form, with the roles
-        of its columns. Judges then see its ``text`` columns, and raters of ``counts`` or ``votes``
-        are ``positional``, unless the task says otherwise.
+        A data set on the hub or a table with a different layout, and the roles of its columns, in
+        place of these files. Judges then see its ``text`` columns, and raters of ``counts`` or
+        ``votes`` are ``positional``, unless the task says otherwise.
     """
 
     items: str | None = Field(None, min_length=1)
@@ -427,13 +427,13 @@ def task_schema() -> JsonObject:
 def read_task_file(path: Path) -> TaskFile:
     """Read and check ``task.yaml``.
 
-    Every plain value is text first, and becomes a number or a boolean if the field is one. An
-    option called ``no`` stays ``no``.
+    Every plain value is read as text. It becomes a number or a Boolean if the field requires that.
+    An option called ``no`` stays ``no``.
 
     Raises
     ------
     TaskError
-        If it can't be read as strict YAML (see `read_yaml`) or doesn't describe a task.
+        If the file isn't strict YAML (see `read_yaml`) or doesn't describe a task.
     """
     if path.exists() and not path.is_file():
         raise TaskError(f"{path}: this isn't a regular file. Replace it with one.")
@@ -465,7 +465,7 @@ def _one_line(fault: Fault) -> str:
 
 
 def _check_fields(task: TaskFields) -> None:
-    """Check fields against each other; messages begin with the field concerned."""
+    """Check the constraints between fields. Each message begins with the field's name."""
     if task.reasons in task.text:
         raise ValueError(
             f"reasons: judges would see the field {task.reasons!r}. Remove this field from 'text'"
@@ -597,7 +597,7 @@ def _check_scale(scale: Scale, keys: Sequence[str]) -> None:
 
 
 def numeric_keys(keys: Iterable[str]) -> dict[float, str]:
-    """Return option keys by their number, or nothing if a key isn't a decimal number."""
+    """Map the number in each option key to the key. Empty if a key isn't a decimal number."""
     by_number: dict[float, str] = {}
     for key in keys:
         number = as_number(key)
@@ -608,7 +608,7 @@ def numeric_keys(keys: Iterable[str]) -> dict[float, str]:
 
 
 def number_text(number: float) -> str:
-    """Return the shortest text that `as_number` reads as the same number.
+    """Return the shortest text for a number that `as_number` reads back exactly.
 
     Examples
     --------
@@ -620,7 +620,10 @@ def number_text(number: float) -> str:
 
 
 def as_number(text: str) -> float | None:
-    """Read a plain decimal number such as ``4``, ``-1`` or ``2.50``, or None for anything else."""
+    """Read a plain decimal number such as ``4``, ``-1`` or ``2.50``.
+
+    Return None for other texts.
+    """
     digits = text.removeprefix("-").replace(".", "", 1)
     return float(text) if digits.isascii() and digits.isdecimal() else None
 
@@ -673,7 +676,7 @@ def _check_sets(response_sets: Sequence[Sequence[str]], keys: Sequence[str]) -> 
 
 
 def contiguous_sets(keys: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the sets of neighbouring options, by size and then in order.
+    """Return all sets of neighbouring options, ordered by size and then by option.
 
     Examples
     --------
@@ -747,7 +750,7 @@ def _check_weights(weights: Sequence[Sequence[float]], n: int, *, abstain: bool)
 
 
 def check_rubric(rubric: RubricFields, items: Sequence[Item]) -> None:
-    """Check that every group of items contains each criterion of a rubric once."""
+    """Check that every group of items contains each of a rubric's criteria once."""
     wanted = ", ".join(rubric.criteria)
     by_group: dict[str, list[str]] = {}
     for item in items:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
-    """Write a task to a folder, which is created if needed.
+    """Write a task to a folder. The folder is created if needed.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
 
 
 def write_version(task: Task, before: Task, folder: Path) -> None:
-    """Write a version of a task, with the previous task's prompts.
+    """Write a new version of a task, and copy the previous version's prompts.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def write_version(task: Task, before: Task, folder: Path) -> None:
 
 
 def _write_images(task: Task, field: str, folder: Path) -> None:
-    """Copy the items' images, under the same names."""
+    """Copy the items' images to a folder under the same names."""
     for item, image in task.images.items():
         target = folder / task.by_id[item].fields[field]
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,16 +99,16 @@ def write_task_file(folder: Path, fields: Iterable[Field]) -> None:
 
 
 class Field(NamedTuple):
-    """A field of ``task.yaml``.
+    """A field to write to ``task.yaml``.
 
     Attributes
     ----------
     name : str
-        Name of the field; "" for only a comment.
+        Name of the field. "" for a comment without a field.
     value : object
         A text, number, boolean, list or mapping.
     comment : str
-        Lines above the field; empty lines are kept.
+        Comment lines above the field, including empty lines.
     is_example : bool
         Whether the field is commented out.
     """
@@ -120,12 +120,15 @@ class Field(NamedTuple):
 
 
 def described(task: TaskFields) -> list[Field]:
-    """Return the fields of a task in the form of ``task.yaml``."""
+    """Return a task's fields in the form of ``task.yaml``."""
     return [Field(name, value) for name, value in task.described().items()]
 
 
 def task_yaml(fields: Iterable[Field]) -> str:
-    """Return the content of ``task.yaml``; texts with any line breaks survive rereading."""
+    """Return the content of ``task.yaml``.
+
+    Texts are read back unchanged, whatever their line breaks.
+    """
     return "".join(map(_field_yaml, fields))
 
 
@@ -136,7 +139,7 @@ def _field_yaml(field: Field) -> str:
 
 
 def _value_yaml(value: object) -> str:
-    """Write a value after its name, or indented below it if it has parts."""
+    """Return the YAML text that follows a field's name. A list or mapping begins on a new line."""
     text = yaml.dump(
         value,
         Dumper=_PlainDumper,
@@ -150,14 +153,14 @@ def _value_yaml(value: object) -> str:
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """YAML writer that repeats values instead of using anchors, and quotes texts YAML may fold."""
+    """YAML writer that repeats values instead of using anchors, and quotes line breaks."""
 
     def ignore_aliases(self, data: object) -> bool:
         del data
         return True
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        """Quote texts with line breaks of any kind: YAML would turn some of them into spaces."""
+        """Quote texts with line breaks of any kind. YAML would turn some into spaces."""
         style = None if text.isprintable() else '"'
         return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 

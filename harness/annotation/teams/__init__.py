@@ -1,1 +1,1 @@
-"""Projects of rating tools: what they show, and what raters answered there."""
+"""Projects for other rating tools, and raters' answers from them."""

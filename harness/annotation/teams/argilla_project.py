@@ -1,4 +1,4 @@
-"""Argilla datasets: settings, records, and the records that come back (version 2)."""
+"""Argilla datasets (version 2): writing settings and records, and reading exports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DISCARDED, DRAFT = "discarded", "draft"
 
 
 def project_files(task: Task, screens: Sequence[TeamScreen]) -> dict[str, bytes]:
-    """Return the settings and records for screens with the same form."""
+    """Return the files with settings and records for screens with the same form."""
     records = [_record(task, screen) for screen in screens]
     encode = msgspec.json.encode
     return {"settings.json": encode(settings(task, screens)), "records.json": encode(records)}
@@ -80,7 +80,7 @@ def settings(task: Task, screens: Sequence[TeamScreen]) -> JsonObject:
 
 
 def _has_own_criteria(screen: TeamScreen) -> bool:
-    """Return whether each record has one criterion, instead of a question for each criterion."""
+    """Return whether a record shows one criterion, instead of a question per criterion."""
     return len(screen.items) == 1 and screen.item.criterion is not None
 
 
@@ -149,14 +149,14 @@ def is_export(content: bytes) -> bool:
 
 
 def read_export(content: bytes, where: str) -> list[TeamAnswer]:
-    """Read records of a dataset from `settings`, as ``records.to_json`` writes them.
+    """Read exported records of a dataset made from `settings`, as ``records.to_json`` writes them.
 
     Responses with the ``status`` ``discarded`` are skips. Drafts are left out.
 
     Raises
     ------
     TaskError
-        If there are none. The message names the place.
+        If the file contains no such records. The message names the location.
     """
     try:
         records = msgspec.json.decode(content, type=list[_Record])
@@ -202,7 +202,7 @@ def _given(record: _Record, where: str) -> Iterator[TeamAnswer]:
 
 
 def _by_user(values: Mapping[str, Sequence[JsonObject]]) -> dict[str, dict[str, object]]:
-    """Return values by user and question, from lists of user and value by question."""
+    """Regroup responses by user, then by question."""
     users: dict[str, dict[str, object]] = defaultdict(dict)
     for question, responses in values.items():
         for response in responses:

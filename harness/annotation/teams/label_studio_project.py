@@ -1,7 +1,7 @@
-"""Label Studio projects: labelling configuration, tasks, and the exports that come back.
+"""Label Studio projects: writing configuration and tasks, and reading exports.
 
-Every shown text is part of a task's data, so none is read as markup or a variable. Options
-are identified by their keys (``alias``), whatever their labels.
+All texts are data of a Label Studio task, so they are never read as markup or variables. Options
+are identified by their keys (``alias``), not their labels.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ SIDE = "flex: 1; min-width: 0"
 
 
 def control_name(elicitation: HumanElicitation, number: int, n_items: int) -> str:
-    """Return the name of the control for an item on a screen, numbered from 0."""
+    """Return the name of the control for the item with a number, from 0, on a screen."""
     return NAMES[elicitation] + (f"_{number + 1}" if n_items > 1 else "")
 
 
 def labelling_configuration(task: Task, form: JudgeElicitation, example: TeamScreen) -> str:
-    """Return the labelling configuration for screens like the example, as XML.
+    """Return the labelling configuration (XML) for screens with the form of the example.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _add(parent: ET.Element, tag: str, /, **attributes: str) -> ET.Element:
 
 
 def _add_texts(view: ET.Element, task: Task) -> str:
-    """Add the texts, with a pair's answers side by side, and return the first text's name."""
+    """Add the texts, with compared answers side by side, and return the first text's name."""
     sides = task.pairwise.answers if task.pairwise else ()
     pair = None
     for number, name in enumerate(task.text, 1):
@@ -119,14 +119,14 @@ def _add_control(
 
 
 def project_files(task: Task, screens: Sequence[TeamScreen]) -> dict[str, bytes]:
-    """Return the labelling configuration and tasks for screens with the same form."""
+    """Return the files with configuration and tasks for screens with the same form."""
     configuration = labelling_configuration(task, screens[0].form, screens[0])
     tasks = msgspec.json.encode(project_tasks(task, screens))
     return {"label-config.xml": configuration.encode(), "tasks.json": tasks}
 
 
 def project_tasks(task: Task, screens: Sequence[TeamScreen]) -> list[JsonObject]:
-    """Return the tasks for screens, including images, as Label Studio imports them."""
+    """Return the screens as tasks that Label Studio can import, including images."""
     tasks = []
     for screen in screens:
         data = shown_data(task, screen)
@@ -137,23 +137,23 @@ def project_tasks(task: Task, screens: Sequence[TeamScreen]) -> list[JsonObject]
 
 
 def image_address(task: Task, screen: TeamScreen) -> str:
-    """Return a screen's image as a data address, or "" if the item has none."""
+    """Return a screen's image as a ``data:`` URL, or "" if the item has none."""
     image = task.images.get(screen.item.id)
     return image.data_url() if image else ""
 
 
 def is_export(content: bytes) -> bool:
-    """Return whether a file is an export (JSON) of an exported project."""
+    """Return whether a file is a JSON export from a project that the harness wrote."""
     return b'"harness_items"' in content and b'"annotations"' in content
 
 
 def read_export(content: bytes, where: str) -> list[TeamAnswer]:
-    """Read an export (JSON) from a project with `labelling_configuration`.
+    """Read a JSON export from a project with `labelling_configuration`.
 
     Raises
     ------
     TaskError
-        If it isn't one. The message names the place.
+        If the file isn't such an export. The message names the location.
     """
     try:
         tasks = TypeAdapter(list[LabelStudioTask]).validate_json(content)

@@ -1,4 +1,4 @@
-"""Screens for a team in a rating tool, and their raters."""
+"""Screens for a team in another rating tool, and the raters assigned to them."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TeamScreen:
-    """Items and form that every rater of a screen sees at once.
+    """Items and form of a screen, which are the same for all of its raters.
 
     Attributes
     ----------
     items : tuple of Item
-        One per criterion, all with the same texts.
+        One item per criterion. All have the same texts.
     form : str
         Form of the rating.
     swapped : bool
         Whether the two answers of a pairwise item are shown in reverse order.
     raters : tuple of str
-        Raters assigned to the screen; none for everyone.
+        Raters assigned to the screen. Empty for everyone.
     """
 
     items: tuple[Item, ...]
@@ -111,7 +111,7 @@ def make_team_screens(
 def _outputs(
     task: Task, rows: Mapping[str, tuple[JudgeElicitation, tuple[str, ...]]]
 ) -> list[tuple[Item, ...]]:
-    """Return each screen's items: those of an output if all outputs have the same criteria."""
+    """Group items into screens: one screen per output if all outputs have the same criteria."""
     items = [item for item in task.items if item.id in rows]
     groups: dict[object, list[Item]] = {}
     for item in items:
@@ -129,7 +129,7 @@ def _divided(
     per_item: int,
     rng: np.random.Generator,
 ) -> list[TeamScreen]:
-    """Assign each screen to raters with the fewest screens who haven't rated it."""
+    """Assign each screen to raters who haven't rated it, first those with the fewest screens."""
     if per_item > len(raters):
         raise TaskError(
             f"--per-item {per_item}: there are only {len(raters)} raters. Name more raters "
@@ -159,7 +159,7 @@ def _divided(
 
 
 def shown_data(task: Task, screen: TeamScreen) -> JsonObject:
-    """Return a screen's content, and the data that later identify its ratings."""
+    """Return a screen's content, and the data that identify its ratings in an export."""
     data: JsonObject = {
         "harness_task": task.name,
         "harness_form": screen.form,
@@ -180,14 +180,14 @@ def shown_data(task: Task, screen: TeamScreen) -> JsonObject:
 
 
 def shown_instructions(task: Task) -> str:
-    """Return the instructions with the meaning of each option."""
+    """Return the instructions with a line for each option's description."""
     lines = [f"{o.label}: {o.description}" for o in task.options if o.description]
     text = "\n".join(part for part in (task.instructions, *lines) if part)
     return shown_text(text) or visible(task.property)
 
 
 def headed_texts(task: Task, screen: TeamScreen) -> list[tuple[str, str]]:
-    """Return heading and text of each field, with a pair's answers in the order shown."""
+    """Return each field's heading and text, with compared answers in the order shown."""
     fields = screen.item.fields
     if task.pairwise and screen.swapped:
         fields = task.pairwise.swapped_fields(fields)
@@ -200,12 +200,12 @@ def headed_texts(task: Task, screen: TeamScreen) -> list[tuple[str, str]]:
 
 
 def question_of(task: Task, elicitation: HumanElicitation) -> str:
-    """Return the question of an elicitation, or of an open scale."""
+    """Return the question for an elicitation or an open scale."""
     return OPEN_QUESTIONS[task.scale] if task.is_open else QUESTIONS[elicitation]
 
 
 def assignments_csv(screens: Sequence[TeamScreen]) -> str:
-    """Return the assignments as CSV, which ``harness annotate --queue`` can read too."""
+    """Return the assignments as CSV, which ``harness annotate --queue`` can also read."""
     rows = [
         {
             "item": item.id,

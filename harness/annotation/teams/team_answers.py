@@ -1,4 +1,4 @@
-"""A team's answers from a rating tool, ready to merge into a task."""
+"""A team's answers from another rating tool, for merging into a task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_SHOWN = 5  # most problems to show
 
 
 class ScreenData(Struct, frozen=True):
-    """Description in a written screen. See `harness.annotation.teams.screens.shown_data`."""
+    """Data that identify a screen's ratings. See `harness.annotation.teams.screens.shown_data`."""
 
     harness_task: str
     harness_form: JudgeElicitation
@@ -43,11 +43,12 @@ class TeamAnswer:
     Attributes
     ----------
     where : str
-        Place in the export, for messages.
+        Location in the export, for messages.
     values : dict of (int, str) to object
-        By number of the item on the screen, from 0, and elicitation; as written by the tool.
+        Values as the tool writes them, by number of the item on the screen, from 0, and
+        elicitation.
     made_at : str
-        Time, ISO 8601; "" if the tool has none.
+        Time as ISO 8601, or "" if the tool records none.
     """
 
     where: str
@@ -62,7 +63,7 @@ class TeamAnswer:
 
 @dataclass(slots=True)
 class TeamAnswers:
-    """Answers by rater, and problems with the rest.
+    """Answers by rater, and problems with values that aren't answers.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class TeamAnswers:
     unassigned : tuple of str
         Raters who rated screens assigned to others.
     problems : list of str
-        One line for each value that is not an answer, with its place.
+        One line for each value that isn't an answer, with its location.
     """
 
     collected: list[Collected] = field(default_factory=list)
@@ -83,7 +84,7 @@ class TeamAnswers:
 
 
 def collected_answers(task: Task, source: str, given: Sequence[TeamAnswer]) -> TeamAnswers:
-    """Return a team's answers, keeping each rater's latest answer to each question."""
+    """Convert a team's answers for merging. Each rater's latest answer to a question counts."""
     result = TeamAnswers()
     by_rater: dict[str, LoggedAnswers] = {}
     strangers: dict[str, None] = {}
@@ -136,7 +137,7 @@ def _answers(task: Task, given: TeamAnswer, problems: list[str]) -> list[Answer]
 def _value(
     task: Task, screen: ScreenData, elicitation: HumanElicitation, value: object
 ) -> str | tuple[str, ...]:
-    """Return a tool's value in the form and terms of the task's ratings."""
+    """Validate a tool's value, and convert it to the form used in the task's ratings."""
     names = [str(name) for name in value] if isinstance(value, list | tuple) else [str(value)]
     if task.is_open:
         [text] = names if len(names) == 1 else ["\n".join(names)]
@@ -166,7 +167,7 @@ def _key(task: Task, screen: ScreenData, name: str) -> str:
 
 
 def utc_time(text: str) -> str:
-    """Return an ISO 8601 time in UTC, to the second, or "" for any other text."""
+    """Convert an ISO 8601 time to UTC, to the second. Return "" for any other text."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -176,6 +177,6 @@ def utc_time(text: str) -> str:
 
 
 def problems_in_words(problems: Sequence[str]) -> list[str]:
-    """Return the first problems, and the number of the rest."""
+    """Return the first problems and a line with the number of further problems."""
     more = len(problems) - MOST_SHOWN
     return [*problems[:MOST_SHOWN], *([f"and {more} more"] if more > 0 else [])]

@@ -1,4 +1,4 @@
-"""Team projects for rating tools: writing them by name, and reading their exports."""
+"""Team projects for rating tools: writing a project by the tool's name, and reading exports."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TOOLS: dict[str, Tool] = {
 
 
 def write_project(task: Task, screens: Sequence[TeamScreen], folder: Path, tool: str) -> list[str]:
-    """Write a tool's projects, one per form, and the assignments of raters.
+    """Write one project per form for a tool, and the raters' assignments.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def write_project(task: Task, screens: Sequence[TeamScreen], folder: Path, tool:
 
 
 def read_team_export(path: Path, task: Task, names: Mapping[str, str]) -> TeamAnswers:
-    """Read an export of a task's project.
+    """Read a team's answers from an export of a task's project.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows of csv, jsonl and parquet files, one at a time, within limits, each with its line."""
+"""Reading csv, jsonl and parquet tables row by row, with line numbers and size limits."""
 
 from harness.files.tables.checks import LIMITS, Limits, Row
 from harness.files.tables.reader import read_rows

@@ -1,4 +1,4 @@
-"""Limits of tables, checks of rows and cells, and errors with their place in a file."""
+"""Size limits for tables, checks of rows and cells, and errors with a location in the file."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ MAX_ID_CHARS = 256
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Largest table to read. A file above any of these limits is rejected, not cut.
+    """Size limits for a table. A file that exceeds any of them is rejected, not truncated.
 
     Attributes
     ----------
     n_bytes, line_bytes : int
         Size of the file, and of one line of csv or jsonl, in bytes.
     json_bytes : int
-        Size of a JSON file, in bytes; the whole file is loaded into memory.
+        Size of a JSON file in bytes. The whole file is loaded into memory.
     unpacked_bytes : int
         Size of all values in a parquet file, in bytes, including repetitions.
     n_rows, n_columns : int
-        Number of rows, and of columns (keys of a row).
+        Number of rows, and of columns (the keys in a row).
     field_chars : int
-        Length of one text, in characters.
+        Length of a text in characters.
     """
 
     n_bytes: int = 1 << 30
@@ -53,7 +53,7 @@ IMPORT_LIMITS = replace(LIMITS, n_columns=4096)  # a column per criterion and ra
 
 
 class PlaceError(ValueError):
-    """An error at a place in a file, whose name callers add."""
+    """Error with a location in a file. Callers add the file's name."""
 
     def __init__(self, problem: str, where: str = "") -> None:
         super().__init__(f"{where}: {problem}" if where else problem)
@@ -61,7 +61,7 @@ class PlaceError(ValueError):
 
 @contextmanager
 def reading(path: Path, error: type[HarnessError] = TaskError) -> Iterator[None]:
-    """Raise ``error``, with the file's name, for a `PlaceError` or an unreadable file."""
+    """Convert a `PlaceError` or a read error to ``error``, with the file's name."""
     try:
         yield
     except PlaceError as fault:
@@ -72,20 +72,23 @@ def reading(path: Path, error: type[HarnessError] = TaskError) -> Iterator[None]
 
 
 def as_text(value: object) -> str:
-    """Convert a cell to text: None to "", true to "true", lists and objects to JSON."""
+    """Convert a cell to text.
+
+    None becomes "", True becomes "true", and lists and dicts become JSON.
+    """
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def short(value: object) -> str:
-    """Quote a cell or a name, shortened so that a message stays on its line."""
+    """Quote a cell or a name for a message, on one line and shortened."""
     text = as_text(value)
     return repr(text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "...")
 
 
 def quoted(noun: str, text: str) -> str:
-    """Name a label, a rater or an item; for a long text, which may be a reply, only its size.
+    """Quote a label, rater or item for a message. Long text, which could be a reply, is not quoted.
 
     Examples
     --------
@@ -96,7 +99,7 @@ def quoted(noun: str, text: str) -> str:
 
 
 def looks_like_label(text: str) -> bool:
-    """Return whether a text is short, has few words and is on one line."""
+    """Return whether a text is short, on one line, and has few words."""
     return len(text) <= LABEL_CHARS and len(text.split()) <= LABEL_WORDS and text.isprintable()
 
 
@@ -106,7 +109,7 @@ def identifier(value: object, column: str, where: str) -> str:
     Raises
     ------
     TaskError
-        If it is empty, too long, has spaces around it or isn't printable.
+        If the name is empty, too long, not printable, or has leading or trailing spaces.
     """
     text = as_text(value)
     if not text or len(text) > MAX_ID_CHARS or text != text.strip() or not text.isprintable():
@@ -118,7 +121,7 @@ def identifier(value: object, column: str, where: str) -> str:
 
 
 def check_size(path: Path, limits: Limits) -> None:
-    """Reject a path that isn't a regular file, an empty file and one that is too large."""
+    """Reject an empty file, a file that is too large, and a path that isn't a regular file."""
     if not path.exists():
         raise PlaceError("the file was not found. Check the path.")
     if not path.is_file():
@@ -132,16 +135,16 @@ def check_size(path: Path, limits: Limits) -> None:
 
 
 def too_many_rows(limits: Limits) -> NoReturn:
-    """Return the error for a table with too many rows."""
+    """Raise the error for a table with too many rows."""
     raise PlaceError(f"found more than {limits.n_rows} rows, which is the limit. Split the file.")
 
 
 def counted_rows(
     rows: Iterable[tuple[int, Row]], limits: Limits, ragged: Sequence[tuple[int, str]] = ()
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a table, and reject a table with no rows or too many.
+    """Yield a table's rows, and reject a table with no rows or too many rows.
 
-    If all rows are ragged, the first of ``ragged`` is reported.
+    If the table has only ragged rows, the error describes the first of them.
     """
     n_rows = 0
     for n_rows, row in enumerate(rows, 1):

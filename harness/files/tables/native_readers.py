@@ -1,12 +1,12 @@
-"""Write the rows of a parquet, arrow or xlsx file as lines of JSON, in a separate process.
+"""Separate process that writes the rows of a parquet, arrow or xlsx file as lines of JSON.
 
-pyarrow and calamine are compiled, so a damaged or crafted file can crash them, which no ``except``
-catches. `native_rows` starts this file and names the table if the process ends early. It doesn't
-import anything from this package, so that it starts quickly.
+pyarrow and calamine are compiled, so a damaged or crafted file can crash the process, which no
+``except`` catches. `native_rows` runs this file in a process, and reports the table if that process
+ends early. This file doesn't import anything from the package, so it starts quickly.
 
-A line is a list with the cells of a row. The first line for parquet and arrow contains the number
-of rows that the file, or its first part, declares, and the names of the columns. A problem is an
-object with a place and a sentence.
+Each line is a list with a row's cells. For parquet and arrow, the first line contains the number of
+rows that the file, or its first batch, declares, and the column names. A problem is an object with
+a location and a sentence.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ARROW_FILE = b"ARROW1"  # first bytes of the file format; other contents are a s
 
 
 class Refused(Exception):  # noqa: N818 -- a property of the file
-    """A file is rejected. The arguments are the place in it and the problem."""
+    """Error for a rejected file. The arguments are the location in the file and the problem."""
 
 
 def main(kind: str, unpacked_bytes: int, sheet: str = "") -> None:
@@ -52,7 +52,7 @@ def main(kind: str, unpacked_bytes: int, sheet: str = "") -> None:
 
 
 def _lines(kind: str, file: BufferedReader, unpacked_bytes: int, sheet: str) -> Iterator[Any]:
-    """Yield the rows of a file, or those before a problem and the problem."""
+    """Yield a file's rows. If a problem occurs, yield it after the rows read so far."""
     try:
         if kind == "xlsx":
             yield from _xlsx(file, sheet)
@@ -70,7 +70,10 @@ def _lines(kind: str, file: BufferedReader, unpacked_bytes: int, sheet: str) -> 
 
 
 def _parquet(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
-    """Yield rows and names, then rows. Each row group's size is checked before unpacking."""
+    """Yield the row count and column names, then rows.
+
+    Row groups' sizes are checked before unpacking.
+    """
     from pyarrow import parquet  # noqa: PLC0415 -- workbooks do not need it
 
     plain = parquet.ParquetFile(file)
@@ -93,7 +96,7 @@ def _parquet(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
 
 
 def _check_declared(declared: Any, unpacked_bytes: int) -> None:  # noqa: ANN401 -- no types
-    """Reject too many bytes, and encodings without a bounded size."""
+    """Reject a size above the limit, and encodings that don't bound the size."""
     n_bytes = 0
     for i in range(declared.num_row_groups):
         group = declared.row_group(i)
@@ -114,7 +117,7 @@ def _too_large(unpacked_bytes: int) -> None:
 
 
 def _unpacked_bytes(array: Any) -> int:  # noqa: ANN401 -- pyarrow has no types
-    """Return the size of a column's values, counting each text as often as it occurs."""
+    """Return the size of a column's values in bytes. Repeated texts count each time."""
     import pyarrow as pa  # noqa: PLC0415 -- workbooks do not need it
     from pyarrow import compute  # noqa: PLC0415 -- the same
 
@@ -132,7 +135,7 @@ def _unpacked_bytes(array: Any) -> int:  # noqa: ANN401 -- pyarrow has no types
 
 
 def _arrow(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
-    """Yield rows and names, then rows, for an arrow file in stream or file format."""
+    """Yield the first batch's row count and column names, then rows. Reads both arrow formats."""
     del unpacked_bytes  # counted by the process that reads the rows
     n_rows = 0
     for number, batch in enumerate(_batches(file)):
@@ -157,10 +160,10 @@ def _batches(file: BufferedReader) -> Iterator[Any]:
 
 
 def _xlsx(file: BufferedReader, sheet: str) -> Iterator[list[Any]]:
-    """Yield the number of sheets without a table and the names of the others, then rows.
+    """Yield the number of sheets without a table and the names of sheets with one, then rows.
 
-    A sheet with one row or one column, such as a note, doesn't count as a table unless all are like
-    that.
+    A sheet with one row or one column, such as a note, isn't a table, unless all sheets are that
+    small.
     """
     from python_calamine import CalamineWorkbook  # noqa: PLC0415 -- only for workbooks
 
@@ -178,7 +181,7 @@ def _xlsx(file: BufferedReader, sheet: str) -> Iterator[list[Any]]:
 
 
 def _plain_cell(cell: object) -> object:
-    """Convert a cell to text or a number. Whole numbers lose the ``.0`` that Excel adds."""
+    """Convert a cell's dates and times to text, and whole numbers to integers."""
     if isinstance(cell, float):
         return int(cell) if cell.is_integer() and abs(cell) < MAX_WHOLE else cell
     if isinstance(cell, date | time):  # a datetime is a date, too
@@ -187,7 +190,7 @@ def _plain_cell(cell: object) -> object:
 
 
 def _cells(table: Any, n_before: int) -> Iterator[list[Any]]:  # noqa: ANN401 -- no types
-    """Yield the cells of each row in a part of a table."""
+    """Yield the cells of each row in a batch."""
     names = table.schema.names
     columns = [column.to_pylist() for column in table.columns]
     for number, cells in enumerate(zip(*columns, strict=True), n_before + 1):
@@ -198,7 +201,7 @@ def _cells(table: Any, n_before: int) -> Iterator[list[Any]]:  # noqa: ANN401 --
 
 
 def _plain(cell: object, name: str, number: int) -> object:
-    """Return a cell as text, a number, or a list or dict of them."""
+    """Convert a cell to a text, a number, or a list or dict of texts and numbers."""
     if cell is None or isinstance(cell, str | int):
         return cell
     if isinstance(cell, float) and math.isfinite(cell):

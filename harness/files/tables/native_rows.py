@@ -1,4 +1,4 @@
-"""Rows of parquet, arrow and xlsx files, read in a separate process that may crash."""
+"""Reading parquet, arrow and xlsx files in a separate process, because their readers can crash."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READERS = Path(native_readers.__file__)
 def native_rows(
     kind: Literal["parquet", "arrow"], path: Path, required: Collection[str], limits: Limits
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the number and the values of each row, without metadata about columns."""
+    """Yield each row's number and its values by column."""
     with closing(native_lines(kind, path, limits)) as lines:
         n_rows, *names = next(lines, NO_COLUMNS)
         check_columns(names, required, limits, "columns")
@@ -51,7 +51,7 @@ def native_lines(
 ) -> Generator[list[Any]]:
     """Yield the lines that a process running ``native_readers.py`` writes about a file.
 
-    It gets the open file, without a name, and an environment without keys.
+    The process gets the open file without its name, and an environment without keys.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def _cells(line: bytes, where: str) -> list[Any]:
 
 
 def _check_ended(kind: NativeKind, code: int) -> None:
-    """Reject a file that the process did not read to its end."""
+    """Reject a file that the process did not read completely."""
     if code:
         cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         problem = f"it is damaged, or takes more than {MEMORY_BYTES >> 20} MiB or {CPU_S} s"

@@ -1,4 +1,4 @@
-"""Reading csv, jsonl and parquet tables row by row."""
+"""Row-by-row readers for csv, jsonl and parquet tables."""
 
 from __future__ import annotations
 
@@ -51,10 +51,9 @@ LIMIT_OF_CSV = Lock()
 def csv_rows(
     path: Path, required: Collection[str], limits: Limits, separator: str = ""
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the first line of each row and its cells by column, skipping blank lines.
+    """Yield each row's first line number and its cells by column. Blank lines are skipped.
 
-    By default, columns are separated by commas or, if the header contains none, by semicolons or
-    tabs.
+    The default separator is a comma or, if the header contains no comma, a semicolon or tab.
     """
     names: list[str] = []
     with closing(csv_cells(path, limits, separator)) as table:
@@ -71,7 +70,7 @@ def csv_rows(
 def csv_cells(
     path: Path, limits: Limits, separator: str = "", encoding: str = ""
 ) -> Generator[tuple[int, list[str], str]]:
-    """Yield the first line of each row, its cells and the separator, skipping blank lines."""
+    """Yield each row's first line number, its cells and the separator. Blank lines are skipped."""
     with open_text(path, limits, encoding) as file:
         texts = (text for _, text in _lines(file, limits))
         header = _header(texts)
@@ -89,9 +88,9 @@ def csv_cells(
 
 
 def _rows(table: Iterator[list[str]], field_chars: int) -> Iterator[list[str]]:
-    """Yield the rows of a `csv.reader`, changing its module's limit while a row is read.
+    """Yield the rows of a `csv.reader`, setting the csv module's size limit while a row is read.
 
-    The limit is global, so threads take turns; otherwise one would restore another's limit.
+    The limit is global, so threads take turns. Otherwise, one thread could restore another's limit.
     """
     while True:
         with LIMIT_OF_CSV:
@@ -106,7 +105,7 @@ def _rows(table: Iterator[list[str]], field_chars: int) -> Iterator[list[str]]:
 
 
 def open_text(path: Path, limits: Limits, encoding: str) -> BinaryIO:
-    """Open a file as UTF-8, after recoding all of it if the encoding differs."""
+    """Open a file as UTF-8. A file in a different encoding is recoded completely."""
     if not encoding:
         return path.open("rb")
     if path.stat().st_size > limits.json_bytes:
@@ -127,7 +126,7 @@ def open_text(path: Path, limits: Limits, encoding: str) -> BinaryIO:
 def jsonl_rows(
     path: Path, required: Collection[str], limits: Limits, encoding: str = ""
 ) -> Iterator[tuple[int, Row]]:
-    """Yield number and object of each line, skipping blank lines."""
+    """Yield each line's number and object. Blank lines are skipped."""
     wanted = frozenset(required)
     with open_text(path, limits, encoding) as file:
         line = 1
@@ -142,7 +141,7 @@ def jsonl_rows(
 
 
 def _flat_rows(lines: bytes, wanted: frozenset[str], limits: Limits) -> list[Row] | None:
-    """Parse lines at once, or None if they must be parsed one by one."""
+    """Parse lines in one call. Return None if they must be parsed one by one."""
     if len(lines) > min(limits.line_bytes, limits.field_chars):
         return None
     rows = parse_flat_lines(lines)
@@ -155,7 +154,7 @@ def _flat_rows(lines: bytes, wanted: frozenset[str], limits: Limits) -> list[Row
 def _strict_rows(
     lines: bytes, required: Collection[str], limits: Limits, first: int
 ) -> Iterator[tuple[int, Row]]:
-    """Parse each line separately."""
+    """Yield each line's number and object, parsing lines one by one."""
     for line, text in _lines(BytesIO(lines), limits, first):
         if text and not text.isspace():
             row = _object(text, limits, line)
@@ -202,7 +201,7 @@ def _lines(file: BinaryIO, limits: Limits, first: int = 1) -> Iterator[tuple[int
 
 
 def encoding_of(raw: bytes) -> str:
-    """Describe the likely encoding of bytes that aren't UTF-8, with the option to read them."""
+    """Name the likely encoding of bytes that aren't UTF-8, and the option for it, for a message."""
     from charset_normalizer import from_bytes  # noqa: PLC0415 -- only for this message
 
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1::2].count(0) > len(raw) // 4:
@@ -215,7 +214,7 @@ def encoding_of(raw: bytes) -> str:
 
 
 def _is_western(raw: bytes) -> bool:
-    """Return whether a text is mostly ASCII, and the rest is Western European in cp1252."""
+    """Return whether bytes are mostly ASCII, and the rest Western European letters in cp1252."""
     others = [byte for byte in raw if byte > 127]  # noqa: PLR2004 -- ASCII
     letters = bytes(others).decode("cp1252", errors="replace")
     return len(others) < len(raw) // 5 and all(
@@ -224,7 +223,7 @@ def _is_western(raw: bytes) -> bool:
 
 
 def _header(texts: Iterator[str]) -> list[str]:
-    """Return the lines up to the first one with a separator, but at most `N_OPENING`."""
+    """Return the lines up to the first line with a separator, but at most `N_OPENING` lines."""
     lines = []
     for text in texts:
         lines.append(text)
@@ -234,9 +233,9 @@ def _header(texts: Iterator[str]) -> list[str]:
 
 
 def _separator(header: str) -> str:
-    """Return the most common separator in the header, or a comma if there is none.
+    """Return the most common separator in the header. The default is a comma.
 
-    If the first line only contains numbers and spaces, spaces are the separator.
+    If the first line contains only numbers and spaces, the separator is a space.
     """
     if NUMBERS.fullmatch(header.strip()):
         return " "
@@ -244,7 +243,7 @@ def _separator(header: str) -> str:
 
 
 def ragged(n_cells: int, n_columns: int, separator: str) -> str:
-    """Describe a row with too few or too many cells."""
+    """Describe the problem in a row with too few or too many cells, and its remedy."""
     cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
     many = n_cells > n_columns
     remedy = (
@@ -269,7 +268,7 @@ def read_rows(
     limits: Limits = LIMITS,
     error: type[HarnessError] = TaskError,
 ) -> Iterator[tuple[int, Row]]:
-    """Read a table row by row, with only a row (csv, jsonl) or a batch (parquet) in memory.
+    """Read a table row by row. Memory holds only a row (csv, jsonl) or a batch (parquet).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Strict parsing of JSON, within limits."""
+"""Strict JSON parsing with limits."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _FLAT = {str, int, float, bool, type(None)}  # types of values that can't contai
 def parse_json(text: str) -> Any:  # noqa: ANN401 -- JSON can be anything
     r"""Parse JSON strictly.
 
-    Each key occurs once in its object, numbers are finite, nesting is at most 64 levels deep, and
-    texts contain neither NUL nor half of a surrogate pair.
+    An object can't repeat a key, numbers must be finite, nesting is limited to 64 levels, and texts
+    can contain neither NUL nor half of a surrogate pair.
 
     Raises
     ------
     ValueError
-        With the problem, without quoting more than a key or a number.
+        If the text breaks a rule. The message quotes at most a key or a number.
 
     Examples
     --------
@@ -51,11 +51,10 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 -- JSON can be anything
 
 
 def parse_flat_lines(lines: bytes) -> list[JsonObject] | None:
-    r"""Parse lines of JSON at once, into the same objects as `parse_json` of each line.
+    r"""Parse several lines of JSON in one call, with the same results as `parse_json`.
 
-    Return None unless each line follows all rules and is an object of texts, numbers, true, false,
-    null and lists of texts, without a space before or after it. If None is returned, the lines
-    must be parsed one by one.
+    Return None if the lines must be parsed one by one: if a line breaks a rule, has leading or
+    trailing spaces, or isn't an object of texts, numbers, true, false, null and lists of texts.
 
     Examples
     --------
@@ -97,7 +96,7 @@ def parse_flat_lines(lines: bytes) -> list[JsonObject] | None:
 
 
 def _n_quotes(text: bytes) -> int:
-    """Count the JSON quotes that open or close a text."""
+    """Count the quotes that open or close a text in JSON."""
     if b"\\" not in text:
         return text.count(b'"')
     text = text.replace(b"\\\\", b"")
@@ -105,7 +104,7 @@ def _n_quotes(text: bytes) -> int:
 
 
 def _depth(text: str) -> int:
-    """Return the deepest nesting. Brackets inside strings don't count."""
+    """Return the maximum nesting depth. Brackets inside strings don't count."""
     depth = deepest = 0
     quoted = escaped = False
     for char in text:

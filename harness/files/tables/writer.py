@@ -1,4 +1,4 @@
-"""Write rows as csv and jsonl so that spreadsheets don't read any cell as a formula."""
+"""Writers for csv and jsonl, and protection against spreadsheet formulas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 def csv_text(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> str:
-    """Return a table as CSV: missing cells are empty, lists are JSON, other keys are left out."""
+    """Return rows as CSV. Missing cells are empty, lists are JSON, and other keys are left out."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -25,12 +25,12 @@ def csv_text(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> st
 
 
 def jsonl_text(rows: Iterable[Mapping[str, object]]) -> str:
-    """Return rows as JSON objects, one per line."""
+    """Return rows as lines of JSON objects."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def neutralized(value: object) -> str:
-    """Write a cell so that spreadsheets don't read it as a formula; `restored` undoes it.
+    """Convert a cell to text that spreadsheets don't read as a formula. `restored` undoes this.
 
     Examples
     --------
@@ -42,5 +42,5 @@ def neutralized(value: object) -> str:
 
 
 def restored(cell: str) -> str:
-    """Undo `neutralized` for a cell."""
+    """Return the original text of a cell from `neutralized`."""
     return cell.removeprefix("'")

@@ -1,1 +1,1 @@
-"""Foreign tables: roles of columns, cells and answers."""
+"""Tables from other programs: the roles of their columns, their cells and their answers."""

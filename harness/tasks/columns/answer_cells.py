@@ -61,7 +61,7 @@ class CellAnswer(NamedTuple):
     text : str
         The cell, or a label in it; "" if it is empty.
     problem : str
-        Reason if it can't be used, else "".
+        Reason if the answer can't be used, else "".
     """
 
     row: int
@@ -75,7 +75,7 @@ class CellAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerReader:
-    """Reads the answers of a table."""
+    """Reader for the answers in a table."""
 
     table: Table
     mapping: ColumnMapping
@@ -86,7 +86,7 @@ class AnswerReader:
 
     @cached_property
     def by_rater(self) -> bool:
-        """Whether the cells of votes say which rater gave which label."""
+        """Whether a cell with all ratings of an item names the rater for each label."""
         columns = [self.table.columns[name] for name in self.mapping.votes]
         return self.lists == "raters" or any(
             ballots_by_rater(text) is not None and counts_of(text) is None
@@ -96,21 +96,21 @@ class AnswerReader:
 
     @property
     def abstains(self) -> bool:
-        """Return whether a cell of a rating or verdict says CANNOT_ASSESS."""
+        """Whether any rating or verdict in the table is CANNOT_ASSESS."""
         mapping = self.mapping
         names = {*mapping.raters, mapping.label, *mapping.judge_columns(self.table)} - {""}
         cells = (text for name in names for text in self.table.columns[name].values)
         return any(CANNOT_ASSESS in labels_of(text)[0] for text in cells)
 
     def labels(self, *, whole: bool = False) -> set[str]:
-        """Return the labels of all answers. ``whole`` if a list in a cell is one answer."""
+        """Return the labels in all answers. With ``whole``, a list in a cell is a single label."""
         texts = {answer.text for answer in self.answers()}
         if whole:
             return {*map(label_of, texts)} - {""}
         return {label for text in texts for label in labels_of(text)[0]}
 
     def answers(self) -> Iterator[CellAnswer]:
-        """Yield the human answers row by row, with each row's verdicts after them."""
+        """Yield the answers row by row: the raters' first, then the judges'."""
         mapping = self.mapping
         if mapping.votes:
             yield from self._voted()
@@ -133,7 +133,7 @@ class AnswerReader:
                 yield CellAnswer(row, own_criterion or criterion, judge, True, column, texts[row])
 
     def _cells(self, columns: Iterable[str]) -> list[_Cells]:
-        """Return the cells of columns, with their criterion and name."""
+        """Return each column's name, criterion, rater or judge, and cells."""
         return [
             (name, *self.mapping.criterion_and_rater(name), _cells(self.table.columns[name]))
             for name in columns
@@ -179,7 +179,7 @@ class AnswerReader:
                 yield from self._verdicts(row, criteria[row], judges)
 
     def _ticked(self) -> list[str]:
-        """Return the set of each row, from its columns of 1 and 0, or "" if all are empty."""
+        """Return the response set in each row's columns of 1 and 0, or "" if all are empty."""
         labels = set_options(self.mapping.sets)
         columns = [(label, _cells(self.table.columns[name])) for name, label in labels.items()]
         rows = []
@@ -201,7 +201,7 @@ class AnswerReader:
         return rows
 
     def _voted(self) -> Iterator[CellAnswer]:
-        """Yield the ratings in columns that contain all of an item's, by name or by position."""
+        """Yield the ratings from cells that contain all ratings of an item."""
         mapping, table = self.mapping, self.table
         criteria = self.criteria()
         judges = self._judge_cells()
@@ -224,7 +224,7 @@ class AnswerReader:
     def _ballots(
         self, text: str, total: str | int | None, who: str | None
     ) -> list[tuple[str, str]] | str:
-        """Return rater and label of each rating in a cell, or the reason if there are none."""
+        """Return the rater and label of each rating in a cell, or why the cell can't be read."""
         if who is not None:
             names, given = list_of(who), list_of(text)
             if names is None or given is None or len(names) != len(given):
@@ -243,7 +243,10 @@ class AnswerReader:
         return [(f"p{place}", label) for place, label in enumerate(labels, 1)]
 
     def _member(self, label: str) -> str:
-        """Return a member of a list of ratings. A set if its options are separated."""
+        """Return a rating from a list.
+
+        Its options become a response set if there is a separator.
+        """
         if not self.separator or list_of(label) is not None:
             return label
         options = [part.strip() for part in label.split(self.separator) if part.strip()]
@@ -266,7 +269,7 @@ class AnswerReader:
             yield from self._verdicts(row, criterion, judges)
 
     def _numbers(self) -> Iterator[dict[str, float] | str]:
-        """Yield each row's numbers by label, or the reason if there are none."""
+        """Yield each row's counts or shares by label, or why the row has none."""
         labels = option_names(self.mapping.counts)
         columns = [(label, _cells(self.table.columns[name])) for name, label in labels.items()]
         for row in range(self.table.n_rows):
@@ -285,7 +288,7 @@ def _cells(column: Column) -> list[str]:
 
 
 def _as_sets(cells: Sequence[str]) -> list[str]:
-    """Write single labels as sets with one label."""
+    """Write single labels as response sets with one label."""
     return [
         json.dumps([label_of(text)], ensure_ascii=False) if text and list_of(text) is None else text
         for text in cells
@@ -293,9 +296,9 @@ def _as_sets(cells: Sequence[str]) -> list[str]:
 
 
 def same_names(column: Column) -> dict[str, str]:
-    """Return the name of each cell. People whose names differ only in case or blanks are one.
+    """Map each cell to a name. Names that differ only in case or blanks belong to one person.
 
-    The most common spelling is used for all.
+    That person gets the most common spelling.
     """
     chosen: dict[str, str] = {}
     names = {text: " ".join(name_of(text).split()) for text in column.texts}
@@ -320,7 +323,7 @@ def _ballot_counts(text: str) -> dict[str, float] | str:
 
 
 def ballots(counts: dict[str, float], total: str | int | None) -> list[str] | str:
-    """Return a label per rater from counts or shares of labels, or why that is impossible.
+    """Expand counts or shares of labels to one label per rater, or explain why that is impossible.
 
     Shares, which aren't whole numbers, need the ``total`` number of raters.
 
@@ -348,7 +351,7 @@ def ballots(counts: dict[str, float], total: str | int | None) -> list[str] | st
 
 
 def option_names(columns: Sequence[str]) -> dict[str, str]:
-    """Return the option for each column of counts: the column's name without its mark.
+    """Map each column of counts to its option: the column's name without a mark such as ``n_``.
 
     Examples
     --------
@@ -365,7 +368,7 @@ def option_names(columns: Sequence[str]) -> dict[str, str]:
 
 
 def set_options(columns: Sequence[str]) -> dict[str, str]:
-    """Return the option for each column of ticks: its name without the words that all share.
+    """Map each column of 1 and 0 to its option: the column's name without the words that all share.
 
     A column ``None``, which is a missing label as a cell, is the option ``none of these``.
 

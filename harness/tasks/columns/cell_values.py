@@ -1,4 +1,4 @@
-"""Cells of foreign tables: labels, names, dates, counts and conversations."""
+"""Cells of other programs' tables: labels, names, dates, counts and conversations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def text_of(value: object) -> str:
 
 
 def name_of(value: object) -> str:
-    r"""Read a name: on one line, without unprintable characters.
+    r"""Put a name on one line and remove unprintable characters.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def name_of(value: object) -> str:
 
 
 def folded_name(text: str) -> str:
-    """Return a name without differences in case and blanks.
+    """Normalize the case and blanks in a name.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def folded_name(text: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """List the names most like a given one, for a message, except long ones.
+    """List the names that are most similar to a given name, for a message. Long names are left out.
 
     Examples
     --------
@@ -79,13 +79,16 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def label_of(value: object) -> str:
-    """Read a label as a name. Whole numbers lose the ``.0`` that gaps add to integers."""
+    """Read a label as a name.
+
+    Whole numbers lose the ``.0`` that empty cells add to integer columns.
+    """
     text = " ".join(name_of(value).split())
     return text.split(".", maxsplit=1)[0] if WHOLE.fullmatch(text) else text
 
 
 def labels_of(value: object) -> tuple[tuple[str, ...], bool]:
-    """Read the labels in a cell, and whether they form a list.
+    """Return the labels in a cell, and whether they form a list.
 
     Examples
     --------
@@ -130,7 +133,7 @@ N_PAIR = 2  # a name and a label
 
 
 def ballots_by_rater(value: object) -> list[tuple[str, str]] | None:
-    """Read who gave which label: labels by rater, or a list of objects or pairs with both.
+    """Return (rater, label) pairs from a mapping, a list of objects or a list of pairs, else None.
 
     Examples
     --------
@@ -170,7 +173,7 @@ def _is_cell(value: object) -> bool:
 
 
 def _literal(text: str, opening: str) -> object:
-    """Parse JSON or, failing that, a Python literal, that begins with one of some brackets."""
+    """Parse JSON, or else a Python literal, if the text begins with one of the opening brackets."""
     if not text.lstrip().startswith(tuple(opening)):
         return None
     try:
@@ -191,7 +194,7 @@ def is_number(text: str) -> bool:
 
 
 def with_point(text: str) -> str:
-    """Replace the decimal comma in a number by a point. Leave other texts unchanged.
+    """Replace the decimal comma in a number with a point. Return other texts unchanged.
 
     Examples
     --------
@@ -215,7 +218,7 @@ def is_date(text: str) -> bool:
 
 
 def _is_worded_date(text: str) -> bool:
-    """Return whether a text names a month and consists of numbers and the words of dates."""
+    """Return whether a text names a month and contains only numbers and words used in dates."""
     if len(text) > MAX_DATE_CHARS or not any(map(str.isdecimal, text)):
         return False
     words = {token for token in DATE_TOKENS.findall(text.casefold()) if token.isalpha()}
@@ -245,7 +248,7 @@ def is_address(text: str) -> bool:
 
 
 def readable(text: str) -> str:
-    r"""Write a conversation, which is a JSON list of messages, as text. Leave others unchanged.
+    r"""Convert a conversation, which is a JSON list of messages, to text. Return others unchanged.
 
     Examples
     --------
@@ -271,7 +274,7 @@ def _turn(message: object) -> str | None:
 
 
 def _content(content: object) -> str:
-    """Return the text of a message, whose content can be a list of parts."""
+    """Return the text in a message's content, which can be a list of parts."""
     if isinstance(content, list):
         texts = [part.get("text", "") if isinstance(part, dict) else part for part in content]
         return "\n".join(text for text in texts if isinstance(text, str))

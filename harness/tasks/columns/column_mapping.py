@@ -103,7 +103,7 @@ class ColumnMapping:
 
     @property
     def layout(self) -> Layout:
-        """Layout of the ratings in the table."""
+        """How the table arranges ratings."""
         if self.counts or self.votes:
             return "counts" if self.counts else "votes"
         if self.rater:
@@ -130,15 +130,15 @@ class ColumnMapping:
 
     @property
     def kind(self) -> RaterKind:
-        """``expert`` if the raters' column names say so, else ``crowd``."""
+        """``expert`` if the names of the raters' columns indicate experts, else ``crowd``."""
         names = self.raters or (self.rater,)
         return "expert" if all("expert" in parts(name) for name in names) else "crowd"
 
     def item_fields(self, table: Table) -> dict[str, str]:
-        """Return the columns that become fields of items, with the fields' names.
+        """Map the columns that become fields of items to the fields' names.
 
-        They are the texts, the image, and every column without a role that is constant within each
-        item. Judges only see texts and image.
+        These columns are the texts, the image, and every column without a role that is constant
+        within each item. Judges see only the texts and the image.
         """
         unused = self.unused(table)
         if self.rater and not self.votes:
@@ -153,16 +153,19 @@ class ColumnMapping:
         return named
 
     def _not_for(self, column: str) -> frozenset[str]:
-        """Return the names that a column's field can't have: a field "text" is shown by default."""
+        """Return the names a column's field can't have.
+
+        For example, judges see a field "text" by default.
+        """
         return RESERVED if self.text or column != "text" else RESERVED | {"text"}
 
     def with_roles(self, roles: Mapping[str, object]) -> ColumnMapping:
-        """Return the mapping with other columns for some roles."""
+        """Return a copy of the mapping with different columns for some roles."""
         before = {role.name: getattr(self, role.name) for role in fields(self)}
         return msgspec.convert(before | dict(roles), ColumnMapping)
 
     def by_role(self) -> dict[str, tuple[str, ...]]:
-        """Return the columns by role, without empty roles."""
+        """Return the columns for each role that has any."""
         roles = {}
         for role in fields(self):
             value = getattr(self, role.name)
@@ -172,20 +175,20 @@ class ColumnMapping:
         return roles
 
     def judge_names(self, table: Table) -> tuple[str, ...]:
-        """Judges whose names are in the rater's column instead of column names."""
+        """Return the judges that are named in the rater's column."""
         return tuple(name for name in self.judges if name not in table.columns)
 
     def judge_columns(self, table: Table) -> tuple[str, ...]:
-        """Judges that are columns."""
+        """Return the columns of verdicts, one per judge."""
         return tuple(name for name in self.judges if name in table.columns)
 
     def unused(self, table: Table) -> tuple[str, ...]:
-        """Columns without a role."""
+        """Return the columns without a role."""
         used = {name for columns in self.by_role().values() for name in columns}
         return tuple(name for name in table.columns if name not in used)
 
     def criterion_and_rater(self, column: str) -> tuple[str, str]:
-        """Return the criterion and the rater in the name of a column of ratings."""
+        """Return the criterion and the rater that a rating column's name contains."""
         if not self.pattern:
             is_criterion = not self.rater and column in self.criteria
             return (column, ONLY_RATER) if is_criterion else ("", column)
@@ -194,11 +197,11 @@ class ColumnMapping:
 
 
 def whole_mapping(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMapping | None:
-    """Return the roles of all columns, if the user gave them, or None if any must be inferred.
+    """Return the roles of all columns if the user specified them, or None if any must be inferred.
 
-    They are complete if items, texts and columns of ratings are named, no column remains, and
-    values are unambiguous: there is a row per rating or a column per rater, each text belongs to
-    one item, and no rater has a model's name.
+    Nothing must be inferred if items, texts and rating columns are named, no column remains, and
+    values are unambiguous: the table has a row per rating or a column per rater, each text belongs
+    to one item, and no rater has a model's name.
 
     Raises
     ------
@@ -249,7 +252,7 @@ def pattern_of(pattern: str) -> re.Pattern[str]:
 
 
 def mapping_of(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMapping:
-    """Return the roles from column names, as passed on the command line.
+    """Return the mapping for the column names that were passed on the command line.
 
     Parameters
     ----------
@@ -290,7 +293,7 @@ def mapping_of(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMappin
 
 
 def _with_columns_of_pattern(mapping: ColumnMapping, table: Table) -> ColumnMapping:
-    """Find the columns that a pattern names."""
+    """Set the rating columns to those whose names match the pattern."""
     pattern = mapping.pattern
     if not all(pattern.count(name) == 1 for name in PLACEHOLDERS):
         raise TaskError(f"--pattern: found {pattern!r}. Write it like {{criterion}}_{{rater}}.")
@@ -309,7 +312,7 @@ def _split(name: str, table: Table) -> list[str]:
 
 
 def check(mapping: ColumnMapping, table: Table) -> None:
-    """Check that this mapping can make a task from a table.
+    """Check that a table can become a task with this mapping.
 
     Raises
     ------
@@ -368,7 +371,7 @@ def check(mapping: ColumnMapping, table: Table) -> None:
 
 
 def _check_judges(mapping: ColumnMapping, table: Table) -> None:
-    """Check that judges are columns or, with a row per rating, names of raters."""
+    """Check that each judge is a column or, with a row per rating, a name in the rater's column."""
     if not mapping.rater or mapping.votes:
         for name in mapping.judges:
             _check_column("judges", name, table)
@@ -383,7 +386,7 @@ def _check_judges(mapping: ColumnMapping, table: Table) -> None:
 
 
 def _check_beside(mapping: ColumnMapping, where: str) -> None:
-    """Check the roles that depend on others."""
+    """Check the roles that depend on other roles."""
     if mapping.total and not (mapping.counts or mapping.votes):
         raise TaskError(f"{where}: --total goes with counts of raters. Pass --counts or --votes.")
     if mapping.rated_at and not mapping.rater:
@@ -401,5 +404,5 @@ def _check_column(role: str, name: str, table: Table) -> None:
 
 
 def listed_columns(table: Table) -> str:
-    """Return the first columns of a table, for a message."""
+    """List a table's first columns for a message."""
     return ", ".join(map(repr, list(table.columns)[:20]))

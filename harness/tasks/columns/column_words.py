@@ -154,13 +154,13 @@ def plain(text: str) -> str:
 
 
 def contains_word(name: str, words: frozenset[str]) -> bool:
-    """Return whether a part of the name, or the whole name, is in ``words``."""
+    """Return whether a name, or one of its parts, is in ``words``."""
     name_parts = parts(name)
     return not words.isdisjoint(name_parts) or "".join(name_parts) in words
 
 
 def are_sides(names: Sequence[str], *, tied: bool) -> bool:
-    """Return whether labels are two sides that differ in their last letter, and ties."""
+    """Return whether labels are two sides, such as A and B, and a tie (required if ``tied``)."""
     sides = [name.casefold() for name in names if not contains_word(name, TIES)]
     if len(sides) != 2 or (tied and len(sides) == len(names)):  # noqa: PLR2004 -- sides come in twos
         return False
@@ -171,7 +171,7 @@ def are_sides(names: Sequence[str], *, tied: bool) -> bool:
 
 
 def are_pair(name: str, other: str) -> bool:
-    """Return whether two names differ only in a word for a side: ``left chat``, ``right chat``.
+    """Return whether names differ only in a word for a side, such as ``left`` and ``right``.
 
     Examples
     --------
@@ -192,6 +192,6 @@ def stem(name: str) -> str:
 
 
 def is_remark(label: str) -> bool:
-    """Return whether a label may mean that there is no answer."""
+    """Return whether a label could mean that the rater gave no answer."""
     text = label.casefold().replace("_", " ").replace("\u2019", "'")
     return text in REMARKS or text.startswith(("n/a", "#n/a"))

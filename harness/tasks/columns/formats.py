@@ -1,4 +1,4 @@
-"""Named formats of other tools: how to register a reader, and the registered ones.
+"""Other tools' formats: the interface for a reader, and the registered readers.
 
 The readers are in `harness.curation.formats`; without curation, every file is read as a plain
 table.
@@ -24,7 +24,7 @@ N_OPENING = 5  # rows by which a table is recognised
 
 @dataclass(slots=True)
 class Reading:
-    """How to read the rows of a recognised file, or empty for a plain table.
+    """Settings for reading the rows in a recognised file. A plain table has none.
 
     Attributes
     ----------
@@ -65,8 +65,7 @@ class Format:
     name : str
         Description for a note: "an export of Label Studio".
     recognises : callable
-        Returns whether the parsed content of a JSON file, or the first rows of a table, are in the
-        format.
+        Returns whether a JSON file's parsed content, or a table's first rows, have the format.
     rows : callable
         Converts the content, or all rows, to rows of ratings, and completes the `Reading`.
     """
@@ -77,16 +76,16 @@ class Format:
 
 
 def formats() -> Sequence[Format]:
-    """Return the registered formats, the most specific first."""
+    """Return the registered formats, with the most specific ones first."""
     return import_module(READERS).FORMATS if has_edge("curation") else ()
 
 
 def format_of(content: object) -> Format | None:
-    """Return the format of a JSON content or of a table's first rows."""
+    """Return the format of a JSON file's content or a table's first rows, or None if unknown."""
     return next((known for known in formats() if known.recognises(content)), None)
 
 
 def first_row(content: object) -> Mapping[str, Any]:
-    """Return the first row of a list of rows, or an empty one if there is none."""
+    """Return the first row in a list of rows, or an empty row if there is none."""
     first = content[0] if isinstance(content, list) and content else None
     return first if isinstance(first, dict) else {}

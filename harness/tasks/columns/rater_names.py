@@ -1,4 +1,4 @@
-"""Names of raters and models: who a name on its own suggests."""
+"""Classification of names as raters' or models'."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ PLACES = frozenset({"a", "r", "p", "h", "j", "w", "an", "ra", "hr"})  # as in r1
 def who_are(names: Iterable[str], *, people: bool = False) -> dict[str, Who]:
     """Classify each name as a person's or a model's, or as unclear.
 
-    A letter and a number, as in ``r1``, is a person if there is a similar one. In a column named
-    after ``people``, a name is a person's unless it looks like a model's.
+    A letter and a number, as in ``r1``, is a person's name if a similar name exists. In a column
+    named after ``people``, a name is a person's unless it looks like a model's.
 
     Examples
     --------
@@ -61,7 +61,8 @@ def who_are(names: Iterable[str], *, people: bool = False) -> dict[str, Who]:
 def who_are_raters(column: str, names: Sequence[str]) -> dict[str, Who]:
     """Classify the raters in a column. See `who_are`.
 
-    They are people if the column's name says so, or if no name looks like a model's.
+    An unclear name counts as a person's if the column's name says so, or if no name in the column
+    looks like a model's.
     """
     marked = any(map(_is_marked, names[:LOOKED_AT]))
     people = column_words.contains_word(column, column_words.PEOPLE) or not marked
@@ -123,13 +124,13 @@ def names_model(name: str) -> bool:
 
 
 def _may_be_model(name: str) -> bool:
-    """Return whether a name looks like a model's. A single given name doesn't count."""
+    """Return whether a name looks like a model's. A given name on its own doesn't count."""
     is_phrase = len(_TOKENS.findall(name)) > 1
     return (is_phrase and _is_marked(name)) or _SIZE.search(name.casefold()) is not None
 
 
 def _is_marked(name: str) -> bool:
-    """Return whether a whole word in a name indicates a model."""
+    """Return whether a word in a name indicates a model."""
     words = _TOKENS.findall(name.casefold())
     return any({word, _VERSION_END.sub("", word)} & _MARKS for word in words)
 
@@ -141,7 +142,7 @@ def opens_with_rater(words: Collection[str]) -> bool:
 
 
 def _numbered_form(name: str) -> str:
-    """Return the part of a numbered name that similar names share, as ``r1`` shares ``r``."""
+    """Return the part that a numbered name shares with similar names, such as ``r`` in ``r1``."""
     words = parts(name)
     opening = stem(name)
     labelled = set(words[:-1]) <= column_words.LABELS | FILLERS
@@ -150,7 +151,7 @@ def _numbered_form(name: str) -> str:
 
 
 def _lettered_form(name: str) -> str:
-    """Return what a label and a letter share with similar names: ``rating by`` A, B, C."""
+    """Return a name with ``*`` for its final letter, or "" if it isn't a label and a letter."""
     words = parts(name)
     lettered = len(words) > 1 and len(words[-1]) == 1 and words[-1].isalpha()
     labelled = set(words[:-1]) <= column_words.LABELS | FILLERS
@@ -158,7 +159,7 @@ def _lettered_form(name: str) -> str:
 
 
 def kind_of_rater(label: str) -> str:
-    """Return what a label says a rater is: a person, a machine, or whoever used a program.
+    """Return the kind of rater that a label names: person, machine, program, or "" if none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Meaning of a table's answers: settings, options, and the content of a cell."""
+"""Meaning of a table's answers: user settings, options, and values read from cells."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ScaleSharing = Literal["shared", "own"]
 
 
 class AnswerSettings(Options):
-    """Meaning of a table's answers from the user or a recipe. The rest is inferred."""
+    """Settings from the user or a recipe about a table's answers. The rest is inferred."""
 
     panel: ClassVar[str] = "Answers"
     scale: Scale | None = option(None, "Scale of the answers.")
@@ -122,7 +122,7 @@ class AnswerSettings(Options):
 
     @model_validator(mode="after")
     def _give_one_meaning(self) -> Self:
-        """Reject a label with two stated meanings, one of which would win silently."""
+        """Reject a label that was given two meanings."""
         said = [("options", label, "") for label in self.options]
         said += [("ignore", label, "") for label in self.ignore]
         said += [("abstain", label, "") for label in self.abstain]
@@ -140,14 +140,14 @@ class AnswerSettings(Options):
         return self
 
     def meanings(self) -> dict[str, str]:
-        """Return the meanings of labels, in lower case, if that isn't their own option."""
+        """Map labels, in lower case, to a meaning other than the option with the label's name."""
         meanings = {label.casefold(): label for label in self.ignore}
         meanings |= dict.fromkeys((label.casefold() for label in self.abstain), CANNOT_ASSESS)
         meanings |= {label.casefold(): option_ for label, option_ in self._renamed()}
         return meanings
 
     def _renamed(self) -> list[tuple[str, str]]:
-        """Return each label that is a different name for an option, and the option."""
+        """Return each alternative name for an option, and the option."""
         pairs = []
         for pair in self.rename:
             label, sign, option_ = (part.strip() for part in pair.rpartition("="))
@@ -157,13 +157,13 @@ class AnswerSettings(Options):
         return pairs
 
     def check_labels(self, cells: AnswerReader) -> None:
-        """Reject labels with a stated meaning that occur nowhere.
+        """Reject labels that were given a meaning but don't occur in the table.
 
         Raises
         ------
         TaskError
-            With the most similar labels in the table; also if an alternative name doesn't belong to
-            any option.
+            If such a label exists (the message lists similar labels), or if an alternative name
+            doesn't belong to any option.
         """
         where, renamed = str(cells.table.path), self._renamed()
         named = {
@@ -182,7 +182,7 @@ class AnswerSettings(Options):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing about the answers must be inferred: scale and options are set."""
+        """Whether both scale and options are set, so that nothing must be inferred."""
         named = [label.casefold() for label in self.options]
         whole = len(set(named)) == len(named) > 1 and self.scale not in {None, *OPEN_SCALES}
         return whole and bool(self.positive or self.scale != "binary")
@@ -191,7 +191,7 @@ class AnswerSettings(Options):
 def check_labels(
     named: Mapping[str, Iterable[str]], cells: AnswerReader, where: str, scale: Scale | None
 ) -> None:
-    """Reject a label with a stated meaning that no answer in a table has.
+    """Reject a label that was given a meaning but isn't an answer in the table.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def check_labels(
 
 
 class RatedOptions(Options):
-    """The rated property and the raters, as in ``task.yaml``."""
+    """Options for the rated property and the raters, as in ``task.yaml``."""
 
     panel: ClassVar[str] = "Answers"
     property: str = option("", "The rated property, as a phrase for judges.")
@@ -236,18 +236,18 @@ class RatedOptions(Options):
 
 
 class LabelReading(NamedTuple):
-    """Content of a cell.
+    """The answer that a cell contains.
 
     Attributes
     ----------
     elicitation : str
-        Elicitation from the table, else ``response_set`` for a list and ``forced_choice`` for other
-        cells.
+        Elicitation in the table. By default, ``response_set`` for a list and ``forced_choice`` for
+        other cells.
     value : str or tuple of str
         An option key, a number, a text, ``CANNOT_ASSESS`` or a label that the task ignores; option
         keys of a response set.
     problem : str
-        Reason if it isn't an answer, else "".
+        Reason if the cell doesn't contain an answer, else "".
     """
 
     elicitation: str
@@ -257,7 +257,7 @@ class LabelReading(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableAnswers:
-    """A task's options and the labels for them in a table; reads its cells.
+    """A task's options, the labels that a table uses for them, and a reader for its cells.
 
     Attributes
     ----------
@@ -286,7 +286,7 @@ class TableAnswers:
 
     @classmethod
     def of(cls, settings: AnswerSettings, where: str, *, abstain: bool) -> Self:
-        """Return the options in the settings; ``abstain`` if the table contains CANNOT_ASSESS.
+        """Return the answers that settings define. ``abstain`` if the table contains CANNOT_ASSESS.
 
         Raises
         ------
@@ -321,13 +321,13 @@ class TableAnswers:
         )
 
     def with_others(self, labels: Mapping[str, str]) -> Self:
-        """Return the same answers, with other labels that each mean one of the options."""
+        """Return the same answers with additional labels for some options."""
         others = {other.casefold(): self.keys[label.casefold()] for other, label in labels.items()}
         return replace(self, keys={**self.keys, **others})
 
     @classmethod
     def of_task(cls, task: TaskFields, rename: Mapping[str, str]) -> Self:
-        """Return the options of an existing task, for a table with other names for some.
+        """Return an existing task's answers. ``rename`` maps the table's other names to options.
 
         Checking the ratings also checks whether the task allows CANNOT_ASSESS, numbers or sets.
         """
@@ -363,8 +363,8 @@ class TableAnswers:
     def listed_sets(self, given: Iterable[tuple[str, ...]]) -> list[list[str]]:
         """Return the response sets to list for a task with many options.
 
-        They are those that occur, and each option alone, the smallest first. None are listed if all
-        sets are possible, if there are none, or if there are too many.
+        The list contains the sets that occur and each single option, with the smallest sets first.
+        It is empty if all sets are possible, or if there are no sets or too many.
         """
         place = {key: i for i, key in enumerate(self.labels)}
         sets = {tuple(sorted(place[key] for key in s)) for s in given if place.keys() >= {*s}}
@@ -376,7 +376,7 @@ class TableAnswers:
         return listed if len(listed) <= MAX_RESPONSE_SETS else []
 
     def read(self, text: str, elicitation: str = "") -> LabelReading:
-        """Read a cell. ``elicitation`` is the table's value for it."""
+        """Read a cell. ``elicitation`` is the row's elicitation, or "" if the table has none."""
         labels, is_list = self._labels(text)
         elicitation = elicitation or ("response_set" if is_list else "forced_choice")
         if elicitation not in ANSWER_KINDS:
@@ -402,7 +402,7 @@ class TableAnswers:
         return LabelReading(elicitation, "" if problem else _value(named, elicitation), problem)
 
     def read_verdict(self, text: str, elicitation: str = "") -> LabelReading:
-        """Read the cell of a judge. A label that isn't an option is kept, to be counted."""
+        """Read a judge's cell. Labels that aren't options are kept, so they can be counted."""
         labels, is_list = self._labels(text)
         elicitation = elicitation or ("response_set" if is_list else "forced_choice")
         if elicitation not in ANSWER_KINDS:
@@ -413,8 +413,8 @@ class TableAnswers:
     def key(self, label: str) -> str | None:
         """Return the meaning of a label, or None if it isn't an answer.
 
-        On a continuous scale, a number means itself; on an ordinal one, 0.50 means the option 0.5;
-        on a text scale, any label means itself.
+        On a continuous scale, each number is its own meaning. On an ordinal scale, 0.50 means the
+        option 0.5. On a text scale, each label is its own meaning.
         """
         if self.abstain and label == CANNOT_ASSESS:
             return label
@@ -433,7 +433,10 @@ class TableAnswers:
         return number_text(number) if low <= number <= high else None
 
     def _labels(self, text: str) -> tuple[tuple[str, ...], bool]:
-        """Return the labels in a cell, and whether they form a list. A text is one label."""
+        """Return the labels in a cell, and whether they form a list.
+
+        On a text scale, a cell is one label.
+        """
         if self.scale != "text":
             return labels_of(text)
         label = label_of(text)

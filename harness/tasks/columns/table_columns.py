@@ -1,4 +1,4 @@
-"""Foreign tables, stored by column as distinct texts and their codes."""
+"""Other programs' tables. Each column is stored as its distinct texts and a code per row."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class Column:
     Attributes
     ----------
     name : str
-        Name, on one line and without spaces around it.
+        Name, on one line, without leading or trailing spaces.
     texts : tuple of str
-        The distinct cells, the empty one first.
+        The distinct cells. The empty cell is the first.
     codes : (n,) array of int
         Index of each row's cell in ``texts``.
     """
@@ -79,7 +79,7 @@ class Column:
 
     @cached_property
     def n_filled(self) -> int:
-        """Number of rows in which the cell isn't empty."""
+        """Number of rows with a nonempty cell."""
         return len(self.codes) - int(self.counts[EMPTY])
 
     @cached_property
@@ -89,7 +89,7 @@ class Column:
 
     @property
     def unique(self) -> bool:
-        """Whether every row has a different value, short enough for a name."""
+        """Whether all rows have different values that are short enough for a name."""
         return (
             len(self.values) == len(self.codes)
             and max(map(len, self.values), default=0) <= MAX_ID_CHARS
@@ -103,7 +103,7 @@ class Column:
 
     @cached_property
     def labels(self) -> Mapping[str, int] | None:
-        """Number of occurrences of each label, or None if there are too many, or too long ones."""
+        """Count of each label, or None if there are too many labels or a label is too long."""
         labels: Counter[str] = Counter()
         for text, n in zip(self.values, self.counts[1:], strict=True):
             for label in labels_of(text)[0]:
@@ -119,7 +119,7 @@ class Column:
         return [self.texts[code] for code in self.codes.tolist()]
 
     def compact(self) -> Column:
-        """Return the column without the distinct cells that no row has, except the empty one."""
+        """Drop the distinct cells that no row uses. The empty cell is kept."""
         is_used = np.zeros(len(self.texts), dtype=bool)
         is_used[self.codes] = is_used[EMPTY] = True
         if is_used.all():
@@ -146,9 +146,9 @@ class Table:
     notes : tuple of str
         Notes for the user about the import.
     ragged : tuple of (int, str)
-        Line and problem of each row that is left out because it has too few or too many cells.
+        The line of each row with too few or too many cells, which is left out, and its problem.
     reading : Reading
-        Roles and answers according to its format.
+        Column roles and answers that the table's format defines.
     """
 
     path: Path
@@ -164,7 +164,10 @@ class Table:
         return len(self.lines)
 
     def keys(self, names: Iterable[str]) -> Codes:
-        """Number the rows by their cells in some columns, from 0: equal cells, equal number."""
+        """Number the rows from 0 by their cells in some columns.
+
+        Rows with equal cells share a number.
+        """
         keys = np.zeros(self.n_rows, dtype=np.int64)
         for name in names:
             column = self.columns[name]
@@ -173,29 +176,29 @@ class Table:
         return keys
 
     def n_distinct(self, names: Iterable[str]) -> int:
-        """Return the number of distinct rows in some columns."""
+        """Return the number of distinct combinations of cells in some columns."""
         names = [*names]
         if len(names) == 1:
             return int(np.count_nonzero(self.columns[names[0]].counts))
         return int(self.keys(names).max(initial=-1)) + 1
 
     def distinct_share(self, names: Iterable[str]) -> float:
-        """Return the share of distinct rows in some columns."""
+        """Return the share of rows with distinct combinations of cells in some columns."""
         return self.n_distinct(names) / max(self.n_rows, 1)
 
     def determines(self, names: Sequence[str], other: str) -> bool:
-        """Return whether rows equal in some columns are equal in another, except for 1 %."""
+        """Return whether some columns determine another, except for 1 % of distinct cells."""
         return self.n_distinct((*names, other)) <= 1.01 * self.n_distinct(names)
 
     def is_constant_within(self, keys: Codes, name: str) -> bool:
-        """Return whether rows with the same key have the same cell in a column."""
+        """Return whether all rows with the same key have the same cell in a column."""
         codes = self.columns[name].codes
         last = np.zeros(int(keys.max(initial=-1)) + 1, dtype=np.int64)
         last[keys] = codes
         return bool(np.array_equal(last[keys], codes))
 
     def with_column(self, name: str, texts: Sequence[str]) -> Table:
-        """Return the table with one more column, or one column replaced."""
+        """Return the table with a column added or replaced."""
         index = {text: code for code, text in enumerate(dict.fromkeys(("", *texts)))}
         codes = np.array([index[text] for text in texts], dtype=np.int64)
         return replace(self, columns={**self.columns, name: Column(name, tuple(index), codes)})
@@ -205,7 +208,7 @@ class Table:
         return replace(self, columns={**self.columns, name: _recoded(self.columns[name], texts)})
 
     def blanked(self, columns: Sequence[str], rows: Codes) -> Table:
-        """Return the table with blank cells in some columns of some rows."""
+        """Return the table with the cells in some columns and rows made blank."""
         changed = {}
         for name in columns:
             codes = self.columns[name].codes.copy()
@@ -214,7 +217,7 @@ class Table:
         return replace(self, columns={**self.columns, **changed})
 
     def without(self, columns: Sequence[str] = (), rows: Codes | None = None) -> Table:
-        """Return the table without some columns, and without some rows by their indices."""
+        """Return the table without some columns, and without the rows at some indices."""
         kept = np.ones(self.n_rows, dtype=bool)
         if rows is not None:
             kept[rows] = False
@@ -233,7 +236,7 @@ class Table:
 
 
 def _renumbered(keys: Codes, n_keys: int) -> Codes:
-    """Renumber keys below ``n_keys`` in order, without gaps; faster than sorting them."""
+    """Renumber keys below ``n_keys`` in order, without gaps. This is faster than sorting them."""
     if n_keys > DENSE * len(keys):
         return np.unique(keys, return_inverse=True)[1]
     is_used = np.bincount(keys, minlength=n_keys) > 0
@@ -241,7 +244,7 @@ def _renumbered(keys: Codes, n_keys: int) -> Codes:
 
 
 class _Encoder:
-    """Collects the cells of a column."""
+    """Encoder for the cells of a column."""
 
     def __init__(self, n_before: int) -> None:
         self.index: dict[str, int] = {"": EMPTY}
@@ -308,7 +311,7 @@ def encode(
 
 
 def plain_table(records: Sequence[Row], name: str) -> Table:
-    """Store rows in memory that aren't in a tool's format; errors name the source as ``name``."""
+    """Return a table of rows that have no tool's format. Error messages call the table ``name``."""
     path = Path(name)
     with reading(path):
         rows = list(counted_rows(enumerate(records, 1), IMPORT_LIMITS))
@@ -328,7 +331,7 @@ def _check_name(path: Path, line: int, raw: str, names: dict[str, str]) -> None:
 
 
 def cleaned(table: Table, found: Reading) -> Table:
-    """Leave out an index and rows of totals, and note what was found."""
+    """Remove index columns and rows of totals, and add notes about them and the format."""
     table = replace(_without_index(table, found.notes), reading=found)
     if not found.name:
         table = _without_totals(table, found.notes)
@@ -336,7 +339,7 @@ def cleaned(table: Table, found: Reading) -> Table:
 
 
 def _without_index(table: Table, notes: list[str]) -> Table:
-    """Leave out nameless columns with row numbers, as pandas writes, or without content."""
+    """Remove nameless columns that are empty or contain row numbers, as pandas writes them."""
     names = [n for n in table.columns if UNNAMED.fullmatch(n)]
     numbered = [n for n in names if _numbers_rows(table, n)]
     blank = [n for n in names if not table.columns[n].n_filled]
@@ -360,7 +363,7 @@ def _numbers_rows(table: Table, name: str) -> bool:
 
 
 def _without_totals(table: Table, notes: list[str]) -> Table:
-    """Leave out final rows whose first cell marks them as totals or averages."""
+    """Remove final rows whose first cell marks them as totals or averages."""
     named = []
     for row in range(max(0, table.n_rows - N_TOTALS), table.n_rows):
         cells = [column.texts[column.codes[row]] for column in table.columns.values()]
@@ -375,10 +378,10 @@ def _without_totals(table: Table, notes: list[str]) -> Table:
 
 
 def with_sets(table: Table, separator: str, roles: Mapping[str, Sequence[str]]) -> Table:
-    """Read cells of label columns as response sets with separated options.
+    """Split the cells in label columns at a separator, into response sets.
 
-    These are the columns that the user named for ratings; else those with the separator whose parts
-    repeat, and those with the same parts.
+    Label columns are the columns that the user named for ratings. Otherwise, they are the columns
+    in which the separator occurs and parts repeat, and columns that contain only the same parts.
     """
     given = ("set",) if roles.get("set") else ("label", "raters", "judges")
     named = [n for role in given for n in roles.get(role, ())]
@@ -412,7 +415,7 @@ POSITIONAL = "positional"
 
 
 def with_places(table: Table, items: Sequence[str]) -> Table:
-    """Add the column `POSITIONAL`: each row's position within its item, from p1."""
+    """Add the column `POSITIONAL` with each row's position within its item: p1, p2 and so on."""
     seen: Counter[int] = Counter()
     places = []
     for key in table.keys(items).tolist():
@@ -422,7 +425,7 @@ def with_places(table: Table, items: Sequence[str]) -> Table:
 
 
 def with_decimals(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
-    """Read decimal commas, as in 3,5, in the columns that are mostly numbers.
+    """Replace decimal commas, as in 3,5, in columns that contain mostly numbers.
 
     Columns that identify or show an item are unchanged.
     """
@@ -443,7 +446,7 @@ def _with_points(column: Column) -> Column:
 
 
 def with_whole_sets(table: Table) -> Table:
-    """Read single labels as sets of one in columns whose other cells are lists of labels.
+    """Convert single labels to sets of one label in columns whose other cells are lists of labels.
 
     Some exports write ``joy`` for one option and ``["anger", "joy"]`` for two.
     """
@@ -474,19 +477,19 @@ def _parts_of(column: Column, separator: str) -> Counter[str]:
 
 
 def _holds_lists(column: Column) -> bool:
-    """Return whether a column's cells are lists or objects, whose members a reader splits."""
+    """Return whether all nonempty cells in a column are lists or objects."""
     return bool(column.values) and all(text[0] in "[{" for text in column.values)
 
 
 def _is_divided(column: Column, parts: Mapping[str, int], separator: str) -> bool:
-    """Return whether a separator occurs in cells, and most of their parts occur in others."""
+    """Return whether a separator divides cells into short parts that each occur in several rows."""
     joined = [text for text in column.values if separator in text]
     is_text = sum(len(WORD.findall(part)) for part in parts) >= TEXT_WORDS * len(parts)
     return bool(joined) and len(parts) > 1 and all(n > 1 for n in parts.values()) and not is_text
 
 
 def _as_lists(column: Column, separator: str, whole: frozenset[str]) -> Column:
-    """Split the cells of a column. A label in ``whole`` can contain the separator."""
+    """Convert the cells in a column to lists. A label in ``whole`` can contain the separator."""
     texts = [
         json.dumps(_divided(text, separator, whole), ensure_ascii=False) if text else ""
         for text in column.texts
@@ -495,7 +498,7 @@ def _as_lists(column: Column, separator: str, whole: frozenset[str]) -> Column:
 
 
 def _divided(text: str, separator: str, whole: frozenset[str]) -> list[str]:
-    """Return the labels in a cell: the longest joins that are labels, and the parts between."""
+    """Split a cell into labels, keeping the longest parts that are in ``whole`` together."""
     parts = text.split(separator)
     labels = []
     start = 0
@@ -512,14 +515,14 @@ def _divided(text: str, separator: str, whole: frozenset[str]) -> list[str]:
 
 
 def _recoded(column: Column, texts: Sequence[str]) -> Column:
-    """Return a column with new texts for its distinct cells."""
+    """Return a column with a new text for each distinct cell."""
     index = {text: code for code, text in enumerate(dict.fromkeys(("", *texts)))}
     codes = np.array([index[text] for text in texts], dtype=np.int64)[column.codes]
     return Column(column.name, tuple(index), codes)
 
 
 def with_none(table: Table, columns: Sequence[str], option: str) -> Table:
-    """Read blank cells and empty lists in columns of ratings as a separate option."""
+    """Replace blank cells and empty lists in some columns with an option."""
     changed = {
         name: _recoded(
             column,
@@ -540,7 +543,7 @@ def _or_none(text: str, option: str, *, is_set: bool) -> str:
 def item_names(table: Table, columns: Sequence[str]) -> list[str]:
     """Return the name of each row's item, or "" if a cell is empty.
 
-    Without columns, rows are named by their lines, and several in a line also by number. A name
+    Without columns, rows are named by their lines. Several rows on a line also get a number. A name
     that is too long or has line breaks becomes a short digest.
     """
     if not columns:
@@ -556,7 +559,7 @@ def item_names(table: Table, columns: Sequence[str]) -> list[str]:
 
 
 def _numbered(lines: Sequence[int]) -> list[str]:
-    """Name rows by their lines. The second row in a line is its ``.2``."""
+    """Name rows by their lines. The second row on line 3 is ``row-3.2``."""
     seen: Counter[int] = Counter()
     names = []
     for line in lines:

@@ -1,6 +1,6 @@
-"""The reader of tables with known column roles: items and answers, or why there are none.
+"""Reader for tables with known column roles. It yields items, answers and rejected rows.
 
-Both data sets that are read in place and imports use it. They differ in how they use its results.
+It serves both imports and data sets that are read in place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class TableItem(NamedTuple):
-    """An item at its first rating, or the item of a row without a rating."""
+    """An item and the row in which it first occurs, with or without a rating."""
 
     row: int
     item: Item
@@ -36,9 +36,9 @@ class TableItem(NamedTuple):
 
 
 class TableAnswer(NamedTuple):
-    """A rating or, if ``is_judge``, a verdict. ``name`` is that of the rater or judge.
+    """A rating or, if ``is_judge``, a verdict. ``name`` is the rater's or the judge's name.
 
-    ``rated_at`` is its time, "" if the table has none.
+    ``rated_at`` is the time of the rating, or "" if the table has no times.
     """
 
     row: int
@@ -52,7 +52,7 @@ class TableAnswer(NamedTuple):
 
     @property
     def cell(self) -> str:
-        """The value as in the files of a task."""
+        """The value, as written in a task's files."""
         return (
             self.value
             if isinstance(self.value, str)
@@ -61,7 +61,7 @@ class TableAnswer(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """A row, or a cell in it, that can't be used."""
+    """A row that can't be used, or a cell in the row."""
 
     row: int
     column: str
@@ -71,14 +71,14 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemColumns:
-    """Columns that define items.
+    """Definition of items by a table's columns.
 
     Attributes
     ----------
     fields : mapping of str to str
         Maps columns that become fields to the names of the fields.
     criterion : str or None
-        The only criterion to read; None for all.
+        The only criterion to read, or None for all of them.
     joint : bool
         Whether an item combines a row's item and a criterion.
     """
@@ -90,7 +90,7 @@ class ItemColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableTask:
-    """A task made from a table: the meaning of its columns and labels.
+    """A table's meaning as a task: the roles of its columns and the meaning of its labels.
 
     Attributes
     ----------
@@ -127,10 +127,10 @@ class TableTask:
         return self.cells.mapping
 
     def check(self) -> None:
-        """Raise a `TaskError` if the meaning of the table is unclear."""
+        """Raise `TaskError` if the table's meaning is unclear."""
 
     def reader(self) -> TableReader:
-        """Return the reader for the table."""
+        """Return a new reader for the table."""
         return TableReader(self.cells, self.answers, self.columns)
 
     def described(
@@ -139,7 +139,7 @@ class TableTask:
         answered: Collection[tuple[str, str]],
         sets: Collection[tuple[str, ...]],
     ) -> JsonObject:
-        """Return the fields of ``task.yaml``.
+        """Return the fields to write to ``task.yaml``.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class TableTask:
 
 @dataclass(slots=True)
 class _Seen:
-    """State of the reading so far."""
+    """Items, ratings and verdicts that were read so far."""
 
     items: dict[str, int] = field(default_factory=dict)  # number of the item's fields, by id
     first_row: dict[str, int] = field(default_factory=dict)
@@ -217,7 +217,10 @@ class TableReader:
         return self._lines[row]
 
     def rated(self) -> Iterator[TableItem | TableAnswer | Rejected]:
-        """Yield items with a rating before the first one; for a row without one, the reason."""
+        """Yield each item that has a usable rating before this rating.
+
+        Reject rows without a rating.
+        """
         unrated: dict[str, TableItem] = {}
         for entry in self.read():
             if isinstance(entry, TableItem):
@@ -231,7 +234,7 @@ class TableReader:
             yield entry
 
     def read(self) -> Iterator[TableItem | TableAnswer | Rejected]:
-        """Yield items before their ratings, row by row, and verdicts at the end."""
+        """Yield items and their ratings row by row, then all verdicts."""
         next_row = 0
         verdicts = []
         for answer in self._cells.answers():
@@ -249,7 +252,7 @@ class TableReader:
             yield from self._verdict(verdict)
 
     def _unrated(self, start: int, end: int) -> Iterator[TableItem | Rejected]:
-        """Yield the items of rows without a rating, unless the rows are a judge's."""
+        """Yield the items in rows without a rating, except in rows with only a judge's verdict."""
         one_row = self._mapping.one_row_per_item
         criterion = self._columns.criterion if self._criteria else None
         for row in range(start, end):
@@ -262,7 +265,7 @@ class TableReader:
                 yield self._refused(row, "the item is not named")
 
     def _item(self, row: int, criterion: str) -> Iterator[TableItem | Rejected]:
-        """Yield a row's item the first time, or the reason if the row has none."""
+        """Yield a row's item the first time it occurs, or the reason why the row can't be used."""
         name, seen = self._names[row], self._seen
         if row in seen.refused:
             return
@@ -280,7 +283,7 @@ class TableReader:
             yield TableItem(row, self._made(row, item, criterion), is_rated=True)
 
     def _refused(self, row: int, reason: str) -> Rejected:
-        """Reject a row once, whatever the number of its answers."""
+        """Reject a row, and remember it so that its other answers are skipped."""
         self._seen.refused.add(row)
         return Rejected(row, ", ".join(self._mapping.id), reason)
 
@@ -338,7 +341,7 @@ class TableReader:
         return self._readings[key]
 
     def _verdict(self, answer: CellAnswer) -> Iterator[TableAnswer | Rejected]:
-        """Yield a verdict on an item that has a rating."""
+        """Yield a verdict, or the reason why it can't be used. Its item must have a rating."""
         mapping, seen, row = self._mapping, self._seen, answer.row
         item = self._id(row, answer.criterion)
         if item not in seen.rated_items or row in seen.refused:
