@@ -100,7 +100,7 @@ def test_too_few_pairs_leave_the_assumption():
     task = indeterminate_task(60, 2, paired=20)
     assumed = validate(source_of(task, beta=0.2))
     assert (assumed.humans.sets.origin, assumed.settings.beta) == ("assumed", 0.2)
-    assert any("pairs on 20 items, 30 are needed" in note for note in assumed.notes)
+    assert any("there are pairs on 20 items, but 30 are needed" in note for note in assumed.notes)
     assert "Their response sets follow from an assumed beta of 0.2." in judge_card(assumed)
     asked = prepare(source_of(task, humans="reconstructed"))
     assert (asked.sets.origin, asked.sets.by_default) == ("reconstructed", False)

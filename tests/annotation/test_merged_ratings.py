@@ -118,7 +118,7 @@ def test_assumed_beta_is_compared_with_the_pairs(folder):
     invoke("annotate", "merge", folder)
     [note] = notes_of(folder, "--beta", 0.5)[-1:]
     assert note.startswith("The estimate of the raters' beta from 24 pairs is 0.17 [")
-    assert "too few to use by default (pairs on 12 items, 30 are needed)" in note
+    assert "too few to use by default (there are pairs on 12 items, but 30 are needed)" in note
     assert note.endswith("--humans reconstructed uses this estimate instead of an assumed beta")
     assert not any("the raters' beta from" in note for note in notes_of(folder))
 

@@ -83,7 +83,7 @@ def test_charts_are_written_as_svg(tmp_path):
     [
         (("difference", "0.1"), "or assume --agreement"),
         (("difference", "2", *ASSUMED), "between 0 and 1"),
-        (("difference", "0.3", *ASSUMED), "a judge agrees 1.050 of the time"),
+        (("difference", "0.3", *ASSUMED), "a judge's agreement with a rater can't be 1.050"),
         (("annotators", *ASSUMED), "--eps"),
         (("annotators", *ASSUMED, "--eps", "0.1", "--raters", "1"), "2 raters or more"),
         (("difference", "0.1", *ASSUMED, "--raters", "x"), "whole numbers"),

@@ -128,12 +128,12 @@ def test_warnings_name_no_rater(validation):
     warned = replace(
         test,
         warnings=(
-            f"few_items: passes with fewer than 30 items for Gray (3), {RARE} (5)",
+            f"few_items: the judge passes with fewer than 30 items for Gray (3), {RARE} (5)",
             f"raters_skipped: {RARE}, Gray had too few items and are not in the winning rate",
         ),
     )
     assert with_pseudonyms(warned, shown).warnings == (
-        "few_items: passes with fewer than 30 items for r1 (3), r2 (5)",
+        "few_items: the judge passes with fewer than 30 items for r1 (3), r2 (5)",
         "raters_skipped: r2, r1 had too few items and are not in the winning rate",
     )
 

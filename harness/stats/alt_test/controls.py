@@ -142,7 +142,9 @@ def optimal_verdicts(panel: Panel, design: AltTestDesign) -> dict[str, Hashable]
         sums = np.bincount(panel.of_item, x, len(panel.items))
         means = sums[rated] / panel.ratings_per_item[rated]
         return {panel.items[i]: m for i, m in zip(rated.tolist(), means.tolist(), strict=True)}
-    raise ValueError(f"score is {design.score!r}; the best verdicts are known for two scores only")
+    raise ValueError(
+        f"score is {design.score!r}; optimal verdicts are known only for 'accuracy' and 'neg_rmse'"
+    )
 
 
 def _random(
@@ -206,7 +208,7 @@ def _warnings(random: RandomControl, majority: AltTest, design: AltTestDesign) -
     if share is not None and share > design.q:
         warnings.append(
             f"random_judge_passes: {share:.0%} of {random.n_draws} judges that answer at random "
-            "pass; the raters agree too little for passing to mean much"
+            "pass; the raters agree so little that passing says little about a judge"
         )
     if majority.passes:
         warnings.append(

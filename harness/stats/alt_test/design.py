@@ -85,14 +85,17 @@ class AltTestDesign:
         _check_choice("unanswered", self.unanswered, ("loss", "exclude"))
         _check_choice("weighting", self.weighting, ("none", "ipw"))
         if self.expert is not None and self.gold is not None:
-            raise ValueError("expert and gold are both set; wanted one to compare with")
+            raise ValueError("expert and gold are both set; set only one of them")
         if self.min_raters_per_item < MIN_VOICES:
             raise ValueError(f"min_raters_per_item is {self.min_raters_per_item}; wanted 2 or more")
         if not 0.0 < self.threshold <= 1.0:
-            raise ValueError(f"threshold is {self.threshold!r}; a winning rate is above 0, up to 1")
+            raise ValueError(
+                f"threshold is {self.threshold!r}; wanted a winning rate above 0 and at most 1"
+            )
         if self.weighting == "ipw" and callable(self.score):
             raise ValueError(
-                "weighting is 'ipw', which needs classes, but the score takes any text"
+                "weighting is 'ipw', which needs a fixed set of labels, but the score compares any "
+                "texts"
             )
 
     def __repr__(self) -> str:
@@ -102,7 +105,9 @@ class AltTestDesign:
 def check_eps(eps: float) -> None:
     """Reject a margin outside [0, 1)."""
     if not 0.0 <= eps < 1.0:
-        raise ValueError(f"eps_out_of_range: eps is {eps!r}; wanted at least 0 and less than 1")
+        raise ValueError(
+            f"eps_out_of_range: eps is {eps!r}; wanted a number at least 0 and below 1"
+        )
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

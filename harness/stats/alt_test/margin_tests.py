@@ -115,7 +115,7 @@ def score_test(n: int, wins: int, losses: int, eps: float, *, correction: float 
         If the counts do not fit n, or eps is outside (0, 1).
     """
     if min(wins, losses) < 0 or wins + losses > n or n < 1:
-        raise ValueError(f"{wins} wins and {losses} losses do not fit {n} items")
+        raise ValueError(f"{wins} wins and {losses} losses are impossible with {n} items")
     if not 0.0 < eps < 1.0:
         raise ValueError(f"eps is {eps}; wanted a margin between 0 and 1")
     counts = np.array([float(wins)]), np.array([float(losses)])
@@ -381,7 +381,9 @@ def _normal(classes: list[_TiedRanks], doubled: int) -> float:
 
 def _check_counts(minus: int, zero: int, plus: int) -> int:
     if min(minus, zero, plus) < 0 or minus + zero + plus < 1:
-        raise ValueError(f"counts are {(minus, zero, plus)}; wanted none negative, one positive")
+        raise ValueError(
+            f"counts are {(minus, zero, plus)}; wanted non-negative numbers that are not all 0"
+        )
     return minus + zero + plus
 
 

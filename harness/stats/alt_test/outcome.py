@@ -311,7 +311,7 @@ def _warnings(test: AltTest, *, passes: bool) -> tuple[str, ...]:
     short = [f"{rater} ({n})" for rater, n, tested in n_items if tested and n < FEW_ITEMS]
     if passes and short:
         warnings.append(
-            f"few_items: passes with fewer than {FEW_ITEMS} items for {', '.join(short)}"
+            f"few_items: the judge passes with fewer than {FEW_ITEMS} items for {', '.join(short)}"
         )
     if test.counts["n_items_without_verdict"] and test.unanswered == "exclude":
         n = test.counts["n_items_without_verdict"]

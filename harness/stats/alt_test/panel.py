@@ -248,7 +248,7 @@ class Panel:
             If the rater isn't in the panel.
         """
         if rater not in self.raters:
-            raise ValueError(f"rater {rater!r} is not in the panel; it has {self.raters}")
+            raise ValueError(f"rater {rater!r} is not in the panel; its raters are {self.raters}")
         rows = self.of_rater == self.raters.index(rater)
         return {
             self.items[i]: self.labels[c]

@@ -341,7 +341,7 @@ def adjust_jointly(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, A
     stays one per domain.
     """
     if not tests:
-        raise ValueError("tests: wanted one or more")
+        raise ValueError("tests is empty; pass one or more")
     ends = np.cumsum([len(test.p) for test in tests.values()])[:-1]
     decisions = benjamini_yekutieli(np.concatenate([test.p for test in tests.values()]), q)
     rejected = np.split(decisions.rejected, ends)

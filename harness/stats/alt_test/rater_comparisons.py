@@ -155,8 +155,8 @@ class ScoredPanel:
         """Check the design against the panel, and score the ratings."""
         if panel.rater_ids == "positional":
             raise ValueError(
-                "positional_raters: the raters' names are places within each item, not people; "
-                "the alternative annotator test compares the judge with people"
+                "positional_raters: the raters' names are positions within an item, so they don't "
+                "identify people; the alternative annotator test needs identified raters"
             )
         quality = _quality(panel, design.quality)
         others = OtherRatings.of(panel, quality[panel.of_rater], _reference(panel, design))

@@ -105,7 +105,7 @@ def function_pairing(similarity: Similarity) -> Pairing:
             ]
         )
         if not np.isfinite(values).all():
-            raise ValueError("similarity gave a number that is not finite")
+            raise ValueError("similarity returned a number that is not finite")
         return values[place]
 
     return pairing

@@ -49,7 +49,7 @@ def reaches(shares: FloatArray, tau: float) -> FloatArray:
 def check_tau(tau: float) -> None:
     """Reject a cut-off outside (0, 1]. With a cut-off of 0, every item would be positive."""
     if not 0.0 < tau <= 1.0:
-        raise ValueError(f"tau is {tau!r}; a cut-off lies in (0, 1]")
+        raise ValueError(f"tau is {tau!r}; a cut-off must be in (0, 1]")
 
 
 def hard(O: FloatArray) -> FloatArray:

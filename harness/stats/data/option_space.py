@@ -131,7 +131,7 @@ class OptionSpace:
         for option in options:
             mask[self.option_index(option)] = True
         if not mask.any():
-            raise ValueError("name at least one option of the space; none was given")
+            raise ValueError("name at least one option; none was passed")
         return mask
 
     def meets(self, positive: Iterable[str]) -> BoolArray:
@@ -145,9 +145,13 @@ def _check_options(options: Iterable[str]) -> tuple[str, ...]:
         raise ValueError("options is empty; a rating task needs at least one option")
     for option in names:
         if not isinstance(option, str) or not option:
-            raise ValueError(f"options: {option!r} is no name; options are non-empty strings")
+            raise ValueError(
+                f"options: {option!r} is not a name; options must be non-empty strings"
+            )
     if repeated := sorted({option for option in names if names.count(option) > 1}):
-        raise ValueError(f"options: {repeated[0]!r} is given twice; each option needs its own name")
+        raise ValueError(
+            f"options: {repeated[0]!r} is listed twice; each option needs a different name"
+        )
     return names
 
 
@@ -160,11 +164,11 @@ def _check_sets(
     )
     for indices, following in pairwise(ordered):
         if indices == following:
-            raise ValueError(f"sets: {_named(indices, index)} is given twice")
+            raise ValueError(f"sets: {_named(indices, index)} is listed twice")
     if absent := set(index.values()).difference(*ordered):
         raise ValueError(
-            f"sets: {', '.join(_named(sorted(absent), index))} is in no response set; "
-            "an option that may be chosen must be in one"
+            f"sets: {', '.join(_named(sorted(absent), index))} is not in any response set; each "
+            f"option must be in at least one"
         )
     return tuple(_named(indices, index) for indices in ordered)
 
@@ -173,7 +177,7 @@ def _check_set(options: Iterable[str], index: dict[str, int]) -> tuple[int, ...]
     names = (options,) if isinstance(options, str) else tuple(options)
     if isinstance(options, str) or not names or len(set(names)) < len(names):
         raise ValueError(
-            f"sets: {options!r} is not a response set; give one or more different options"
+            f"sets: {options!r} is not a response set; list one or more different options"
         )
     if unknown := [name for name in names if name not in index]:
         raise ValueError(f"sets: option {unknown[0]!r} in {names!r} is not one of the options")

@@ -200,7 +200,10 @@ def _check_shares(shares: FloatArray, shape: tuple[int, ...], name: str) -> Floa
     sums = array.sum(axis=-1)
     is_row = (np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE) | ~array.any(axis=-1)
     if array.shape != shape or (array < 0).any() or not is_row.all():
-        raise ValueError(f"{name} is exact: its rows, {shape}, must sum to 1 or be 0")
+        raise ValueError(
+            f"{name} has distributions: it must have shape {shape}, and each row must sum to 1 or "
+            "be all 0"
+        )
     return frozen(array)
 
 
@@ -212,7 +215,7 @@ def _check_counts(counts: IntArray, shape: tuple[int, ...], name: str, field: st
             "and option space; was it built for another task?"
         )
     if array.dtype.kind not in "iu":
-        raise ValueError(f"{field} of {name!r} has dtype {array.dtype}; counts are integers")
+        raise ValueError(f"{field} of {name!r} has dtype {array.dtype}; counts must be integers")
     if array.size and array.min() < 0:
         raise ValueError(f"{field} of {name!r} contains a negative count")
     return frozen(array)
@@ -359,6 +362,6 @@ def check_rows(rows: FloatArray, width: int, name: str) -> FloatArray:
     if np.isnan(present).any() or (present < -TOLERANCE).any() or (off > ROW_SUM_TOLERANCE).any():
         raise ValueError(
             f"not_a_distribution: each row of {name} must be non-negative and sum to 1, or be all "
-            "nan where nobody rated"
+            f"nan for an item without ratings"
         )
     return array

@@ -98,7 +98,7 @@ def changed_judges(
 
 def _change(judge: str, p_values: Mapping[str, float], threshold: float) -> JudgeChange:
     if not p_values:
-        raise ValueError(f"{judge} has no elicitation; wanted the p-value of at least one")
+        raise ValueError(f"{judge} has no elicitation; pass the p-value of at least one")
     adjusted = holm(list(p_values.values()))
     p_value = float(adjusted.min())
     rejected = np.asarray(adjusted <= threshold).tolist()

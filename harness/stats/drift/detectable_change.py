@@ -199,7 +199,7 @@ def anchor_size(
         If the share is out of range.
     """
     if not 0.0 < share <= 1.0:
-        raise ValueError(f"share is {share}; wanted a number above 0, at most 1")
+        raise ValueError(f"share is {share}; wanted a number above 0 and at most 1")
     n_baseline = int(counts.counts[0].sum(axis=1).max(initial=0))
     if n_baseline < MIN_REPLIES:
         return None

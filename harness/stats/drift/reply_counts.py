@@ -108,7 +108,9 @@ class ReplyCounts:
         object.__setattr__(self, "categories", tuple(self.categories))
         counts = np.asarray(self.counts)
         if len(set(self.categories)) < len(self.categories):
-            raise ValueError(f"categories {self.categories}: one is repeated; they must differ")
+            raise ValueError(
+                f"categories {self.categories}: one is repeated; each must be different"
+            )
         if counts.ndim != N_AXES or counts.shape[2] != len(self.categories) or not len(counts):
             raise ValueError(
                 f"counts has shape {counts.shape}; wanted (looks + 1, items, "

@@ -52,9 +52,9 @@ class ItemScores:
         sums = np.asarray(self.sums, dtype=np.float64)
         n_replies = np.asarray(self.n_replies)
         if sums.shape != n_replies.shape or sums.ndim != 2:  # noqa: PLR2004 -- rounds and items
-            raise ValueError(f"sums has shape {sums.shape}, n_replies {n_replies.shape}")
+            raise ValueError(f"sums has shape {sums.shape} but n_replies has {n_replies.shape}")
         if not ((sums >= 0.0) & (sums <= n_replies + 1e-9)).all():
-            raise ValueError("a score lies outside [0, 1]; wanted sums between 0 and n_replies")
+            raise ValueError("a score is outside [0, 1]; sums must be between 0 and n_replies")
         object.__setattr__(self, "sums", frozen(sums))
         object.__setattr__(self, "n_replies", frozen(n_replies))
 
@@ -140,7 +140,7 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
     1
     """
     if not 0.0 <= margin < 1.0:
-        raise ValueError(f"margin is {margin}; wanted a number from 0 to below 1")
+        raise ValueError(f"margin is {margin}; wanted a number at least 0 and below 1")
     return WorsePath(margin, tuple(_log_e_sums(scores, margin)))
 
 

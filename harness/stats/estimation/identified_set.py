@@ -141,7 +141,7 @@ def pointwise_level(
     """
     low_beta, high_beta = betas
     if not 0.0 <= low_beta <= high_beta <= 1.0:
-        raise ValueError(f"beta lies in {list(betas)}; pass two ordered values in [0, 1]")
+        raise ValueError(f"betas is {list(betas)}; pass two ordered values in [0, 1]")
     low, high = interval
     error = (1.0 - low_beta) * (high - low) / (2.0 * _NORMAL.inv_cdf(0.5 + level / 2.0))
     middle = (low + high) / 2.0

@@ -51,7 +51,7 @@ def draw_probabilities(spread: FloatArray, n_labels: int) -> FloatArray:
     """
     n = len(spread)
     if n_labels > n:
-        raise ValueError(f"{n_labels} labels are wanted of {n} items")
+        raise ValueError(f"{n_labels} labels are requested, but there are only {n} items")
     total = spread.sum()
     active = spread / total if total > 0.0 else np.full(n, 1.0 / n)
     wanted = n_labels * (UNIFORM_SHARE / n + (1.0 - UNIFORM_SHARE) * active)

@@ -168,7 +168,7 @@ def mean_difference(
     Raises
     ------
     ValueError
-        If a mean has only an interval.
+        If a mean has no value, only an interval.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def mean_difference(
     (0.2, 0.059, 0.341)
     """
     if first.value is None or second.value is None:
-        raise ValueError("a mean has only an interval")
+        raise ValueError("a mean has no value, only an interval")
     value = second.value - first.value
     below = _reach(second.value - second.low, first.high - first.value, correlation)
     above = _reach(second.high - second.value, first.value - first.low, correlation)

@@ -56,13 +56,15 @@ def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str)
     array([0.7 , 0.15, 0.15])
     """
     if not 0.0 <= epsilon <= 1.0:
-        raise ValueError(f"epsilon is {epsilon!r}; a probability lies in [0, 1]")
+        raise ValueError(f"epsilon is {epsilon!r}; a probability must be in [0, 1]")
     if not np.isfinite(eta):
         raise ValueError(f"eta is {eta!r}; wanted a finite number")
     V = len(space.sets)
     if V == 1:
         if epsilon > 0.0:
-            raise ValueError(f"epsilon is {epsilon!r}, but there is no second set to err to")
+            raise ValueError(
+                f"epsilon is {epsilon!r}, but errors are impossible with only one response set"
+            )
         return np.ones((1, 1))
     held = space.membership[space.option_index(option)]
     weight = np.exp(np.where(held, eta, 0.0) - max(eta, 0.0))  # at most 1, to avoid overflow

@@ -111,11 +111,11 @@ def missing_pairs(table: RatingTable) -> str:
     paired = np.asarray(pairs_by_item(table).sum(axis=2) > 0)  # (n, K)
     n_items = int(paired.any(axis=1).sum())
     if n_items < MIN_PAIRED_ITEMS:
-        return f"pairs on {n_items} items, {MIN_PAIRED_ITEMS} are needed"
+        return f"there are pairs on {n_items} items, but {MIN_PAIRED_ITEMS} are needed"
     n_of_option = paired.sum(axis=0)
     rare = (n_of_option < MIN_ITEMS_OF_OPTION) & (table.forced_choice.sum(axis=0) > 0)
     return "; ".join(
-        f"option {option} is chosen in pairs on {n} items, {MIN_ITEMS_OF_OPTION} are needed"
+        f"option {option} is chosen in pairs on {n} items, but {MIN_ITEMS_OF_OPTION} are needed"
         for option, n, is_rare in zip(table.space.options, n_of_option, rare, strict=True)
         if is_rare
     )

@@ -67,7 +67,10 @@ class Flips:
             If a share falls, or tau is not in (0, 1].
         """
         if (last < first - TOLERANCE).any():
-            raise ValueError("a share falls as the parameter grows; wanted shares that only grow")
+            raise ValueError(
+                "a share decreases from the first to the last array; wanted shares that never "
+                "decrease"
+            )
         start = reaches(first, tau)
         turns = (start == 0.0) & (reaches(last, tau) == 1.0)
         at = np.clip(np.where(turns, ratio(tau - first, last - first), np.inf), 0.0, None)
@@ -462,7 +465,7 @@ class BreakEven:
         for piece in reversed(self.pieces if 0.0 <= beta <= 1.0 else ()):
             if beta >= piece.low - TOLERANCE:
                 return piece.winners
-        raise ValueError(f"beta is {beta!r}; wanted one in [0, 1] of {self!r}")
+        raise ValueError(f"beta is {beta!r}; wanted a number in [0, 1] for {self!r}")
 
 
 def break_even(

@@ -177,7 +177,7 @@ def sensitivity_family(
     Guerdan et al. 2025, section 7 and appendix E, table 2.
     """
     if not 0.0 <= beta <= 1.0:
-        raise ValueError(f"beta is {beta!r}; a probability lies in [0, 1]")
+        raise ValueError(f"beta is {beta!r}; a probability must be in [0, 1]")
     F_reverse = np.zeros((len(space.sets), len(space.options)))
     for k, option in enumerate(space.options):
         added = tuple(adds.get(option, ()))
@@ -292,7 +292,7 @@ def _check_model(
     shapes = {"theta": (stable, (V,)), "F": (choice, inside.shape), "E": (error, (V, V))}
     for name, (array, shape) in shapes.items():
         if array.shape != shape:
-            raise ValueError(f"{name} has shape {array.shape}; membership asks for {shape}")
+            raise ValueError(f"{name} has shape {array.shape}; membership requires {shape}")
         off = np.abs(array.sum(axis=0) - 1.0)
         if not np.isfinite(array).all() or (array < 0).any() or (off > ROW_SUM_TOLERANCE).any():
             raise ValueError(f"not_a_distribution: {name} must be >= 0 with columns that sum to 1")

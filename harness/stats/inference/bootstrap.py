@@ -88,7 +88,7 @@ class Resampling:
     def __post_init__(self) -> None:
         check_level(self.level)
         if self.second_stage and self.groups is None:
-            raise ValueError("second_stage draws the items of groups, and groups is None")
+            raise ValueError("second_stage draws items within groups, but groups is None")
         if self.n_resamples < 0:
             raise ValueError(f"n_resamples is {self.n_resamples}; wanted 0 or more")
 

@@ -142,7 +142,7 @@ def inverse_probability_weights(probabilities: FloatArray) -> FloatArray | None:
     """
     p = np.asarray(probabilities, dtype=np.float64)
     if not ((p > 0) & (p <= 1)).all():
-        raise ValueError("an inclusion probability is above 0 and at most 1")
+        raise ValueError("an inclusion probability must be above 0 and at most 1")
     if not len(p) or (p == p[0]).all():
         return None
     return np.asarray(len(p) / p / (1.0 / p).sum(), dtype=np.float64)

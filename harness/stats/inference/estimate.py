@@ -247,7 +247,7 @@ def share_interval(share: float, n: float, *, level: float = 0.95) -> Interval:
     (0.0, 0.308)
     """
     if not (0 <= share <= 1 and 0 < level < 1 and n > 0):
-        raise ValueError(f"share {share}, level {level} and n {n} make no interval")
+        raise ValueError(f"no interval is defined for share {share}, level {level} and n {n}")
     hits, misses, tail = share * n, (1 - share) * n, (1 - level) / 2
     low = float(betaincinv(hits, misses + 1, tail)) if hits > NONE else 0.0
     high = float(betaincinv(hits + 1, misses, 1 - tail)) if misses > NONE else 1.0

@@ -190,7 +190,7 @@ def estimate_sums(
     ]
     lengths = {len(item_sums.contributions) for item_sums in checked}
     if len(lengths) != 1:
-        raise ValueError(f"sums are over {sorted(lengths)} items; wanted one number of items")
+        raise ValueError(f"sums are over {sorted(lengths)} items; all must be over the same number")
     engine = Engine.draw(resampling.units(lengths.pop()), resampling)
     results = estimate_all([[item_sums] for item_sums in checked], engine)
     return {

@@ -216,7 +216,7 @@ class Sampled:
 def check_level(level: float) -> None:
     """Reject a confidence level outside (0, 1)."""
     if not 0.0 < level < 1.0:
-        raise ValueError(f"level is {level!r}; a confidence level lies between 0 and 1")
+        raise ValueError(f"level is {level!r}; a confidence level must be between 0 and 1")
 
 
 def _within(ends: tuple[float, float], bounds: tuple[float, float]) -> tuple[float, float]:

@@ -282,7 +282,9 @@ def losses_of(values: ArrayLike, better: Better) -> FloatArray:
 def both_rated(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Return (n, 1) weights: 0.0 for items with a nan in either rating vector, else 1.0."""
     if human.shape != judge.shape:
-        raise ValueError(f"human has shape {human.shape} but judge {judge.shape}; wanted the same")
+        raise ValueError(
+            f"human has shape {human.shape} but judge {judge.shape}; they must be equal"
+        )
     either = row_sums(human) + row_sums(judge)  # nan if any entry is
     return np.asarray(~np.isnan(either), dtype=np.float64)[:, None]
 

@@ -169,7 +169,7 @@ def partial_conjunction(p: ArrayLike, n_false: int) -> FloatArray:
         raise ValueError(f"p has shape {values.shape}; wanted (..., m) p-values between 0 and 1")
     m = values.shape[-1]
     if not 1 <= n_false <= m:
-        raise ValueError(f"n_false is {n_false}; of {m} hypotheses, from 1 to {m} can be false")
+        raise ValueError(f"n_false is {n_false}; with {m} hypotheses, it must be from 1 to {m}")
     n_left = m - n_false + 1
     greatest = np.sort(values, axis=-1)[..., n_false - 1 :]
     return np.asarray((n_left / np.arange(1, n_left + 1) * greatest).min(axis=-1))
@@ -178,7 +178,7 @@ def partial_conjunction(p: ArrayLike, n_false: int) -> FloatArray:
 def check_rate(q: float) -> None:
     """Reject a false discovery rate outside (0, 1)."""
     if not 0.0 < q < 1.0:
-        raise ValueError(f"q is {q!r}; a false discovery rate lies between 0 and 1")
+        raise ValueError(f"q is {q!r}; a false discovery rate must be between 0 and 1")
 
 
 def _scale(ordered: FloatArray) -> FloatArray:

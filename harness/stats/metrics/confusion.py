@@ -213,7 +213,7 @@ METRICS: tuple[Metric, ...] = (
         "macro_f1",
         "agreement on each option, averaged (macro F1)",
         macro_f1,
-        "Opitz and Burst 2019: the mean of the F1 scores, of options that occur",
+        "Opitz and Burst 2019: the mean of the F1 scores over options that occur",
         reason=no_items,
         bounds=SHARE,
         counts=no_counts,
@@ -239,7 +239,9 @@ def binary_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
         raise ValueError(f"human has shape {h.shape} and judge {j.shape}; wanted (n,) for both")
     for name, side in (("human", h), ("judge", j)):
         if (side < -TOLERANCE).any() or (side > 1.0 + TOLERANCE).any():
-            raise ValueError(f"{name} holds a number outside [0, 1]; 1 is positive, 0 negative")
+            raise ValueError(
+                f"{name} contains a number outside [0, 1]; use 1 for positive and 0 for negative"
+            )
     cells = np.stack([h * j, h * (1.0 - j), (1.0 - h) * j, (1.0 - h) * (1.0 - j)], axis=1)
     return np.where(np.isnan(cells), 0.0, cells)
 
@@ -330,10 +332,10 @@ _DECISION_NAMES = {
     "precision_negative": "share of the judge's negatives that are negative",
     "recall_negative": "share of the negatives that the judge calls negative",
     "f1_negative": "agreement on negatives (F1)",
-    "kappa": "agreement of decisions beyond chance (kappa)",
-    "phi": "correlation of decisions (phi)",
-    "prevalence": "share of positives, by the raters",
-    "predicted_rate": "share of positives, by the judge",
+    "kappa": "agreement on decisions beyond chance (kappa)",
+    "phi": "correlation between decisions (phi)",
+    "prevalence": "share of positives according to the raters",
+    "predicted_rate": "share of positives according to the judge",
     "marginal_drift": "judge's share of positives minus the raters'",
     "p_e": "agreement expected by chance",
     "kappa_over_phi": "kappa divided by phi",

@@ -106,7 +106,7 @@ def ac2_of_raters(numbers: ArrayLike) -> Metric:
     credit = quadratic_credit(numbers)
     return Metric(
         name="gwet_ac2",
-        display_name="rater agreement beyond chance, near misses count in part (Gwet's AC2)",
+        display_name="rater agreement beyond chance, partial credit for near misses (Gwet's AC2)",
         family="agreement among raters",
         symmetric=True,
         bounds=(least_ac2(credit), 1.0),

@@ -191,19 +191,20 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
     ),
     _of_raters(
         name="fleiss_kappa_pooled_pairs",
-        display_name="rater agreement beyond chance, all pairs alike (Fleiss' kappa)",
+        display_name="rater agreement beyond chance, pairs weighted equally (Fleiss' kappa)",
         contributions=fleiss_of_pooled_pairs,
         value=_generalised_value,
         reason=_reason_not_generalised,
-        paper="Fleiss 1971, generalised: all pairs of ratings weigh the same",
+        paper="Fleiss 1971, generalised: all pairs of ratings have equal weight",
     ),
     _of_raters(
         name="fleiss_kappa_item_agreements",
-        display_name="rater agreement beyond chance, all items alike (Fleiss' kappa)",
+        display_name="rater agreement beyond chance, items weighted equally (Fleiss' kappa)",
         contributions=fleiss_of_item_means,
         value=_generalised_value,
         reason=_reason_not_generalised,
-        paper="Fleiss 1971, generalised: mean agreement of items, chance of all ratings",
+        paper="Fleiss 1971, generalised: mean agreement over items, chance agreement over all "
+        "ratings",
     ),
     _of_raters(
         name="randolph_kappa",
@@ -245,7 +246,7 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
     ),
     _share(
         name="majority_share",
-        display_name="share of ratings with the majority",
+        display_name="share of ratings that match the majority",
         contributions=majority_share,
         paper="Elangovan et al. 2025, '% Agreement' of three or more raters; see hit_rate(h/h)",
     ),
@@ -317,7 +318,7 @@ def _reason_no_pearson(totals: FloatArray) -> Reason:
 
 PEARSON_OVER_RATERS = Metric(
     name="pearson_mean_over_raters",
-    display_name="mean correlation with single raters",
+    display_name="mean correlation with individual raters",
     family="association",
     symmetric=True,
     contributions=pearson_by_rater,

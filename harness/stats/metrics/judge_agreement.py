@@ -283,7 +283,7 @@ def effective_votes_of(n_judges: int) -> Metric:
     """Return the metric for a panel's effective number of votes."""
     return Metric(
         name="effective_votes",
-        display_name="independent votes that the panel is worth",
+        display_name="number of independent votes the panel is worth",
         value=effective_votes,
         reason=lambda totals: "constant_labels" if totals.any() else "no_overlap",
         bounds=(1.0, float(n_judges)),

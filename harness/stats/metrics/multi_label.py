@@ -256,7 +256,7 @@ def _bce_metric(judge: Form, human: Form) -> Metric:
         _BCE.get(judge, "bce"),
         binary_cross_entropy_of_modes if judge == "h" else binary_cross_entropy,
         (judge, human),
-        display_name=f"surprise at the raters ({_compared(judge, human)})",
+        display_name=f"surprise at the raters' answers ({_compared(judge, human)})",
         family="continuous multi-label",
         paper=_GUERDAN,
         symmetric=alike,

@@ -132,13 +132,13 @@ def ordinal_metrics(scale: ArrayLike | None = None) -> tuple[Metric, ...]:
     rows: list[tuple[str, str, Callable[[FloatArray], FloatArray], str]] = [
         (
             WEIGHTED_KAPPAS[0],
-            "agreement beyond chance, near misses count less (weighted kappa)",
+            "agreement beyond chance, near misses penalised less (weighted kappa)",
             _kappa_of("linear"),
             _COHEN,
         ),
         (
             WEIGHTED_KAPPAS[1],
-            "agreement beyond chance, near misses count much less (quadratic kappa)",
+            "agreement beyond chance, near misses penalised much less (quadratic kappa)",
             _kappa_of("quadratic"),
             _COHEN,
         ),
@@ -178,7 +178,7 @@ def ordinal_metrics(scale: ArrayLike | None = None) -> tuple[Metric, ...]:
     metrics = (label_metric(*row, family="ordinal") for row in rows)
     ac2 = label_metric(
         "gwet_ac2",
-        "agreement beyond chance, near misses count in part (Gwet's AC2)",
+        "agreement beyond chance, partial credit for near misses (Gwet's AC2)",
         _ac2_of(numbers),
         f"{GWET}, quadratic weights",
         family="ordinal",

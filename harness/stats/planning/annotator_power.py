@@ -135,7 +135,7 @@ def power_from_panel(
     independent.
     """
     if not 2 <= n_raters <= len(panel.raters):  # noqa: PLR2004 -- a comparison needs two
-        raise ValueError(f"{n_raters} raters of {len(panel.raters)} make no test")
+        raise ValueError(f"n_raters is {n_raters}; wanted 2 to {len(panel.raters)}")
     draws: dict[int, list[_Draw]] = {n: [] for n in n_items}
     n_used: dict[int, int] = dict.fromkeys(n_items, 0)
     compared: dict[tuple[int, ...], _Compared] = {}

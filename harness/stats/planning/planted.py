@@ -58,11 +58,11 @@ class PlantedRaters:
 
     def __post_init__(self) -> None:
         if min(self.shares) < 0 or abs(sum(self.shares) - 1.0) > EXACT:
-            raise ValueError(f"shares {self.shares} are not above 0 with a sum of 1")
+            raise ValueError(f"shares {self.shares} must be above 0 and sum to 1")
         if not self.by_chance - EXACT <= self.agreement <= 1.0:
             raise ValueError(
-                f"two raters agree {self.agreement:.3f} of the time; with these shares of options "
-                f"it is from {self.by_chance:.3f} to 1"
+                f"two raters' agreement can't be {self.agreement:.3f}; with these option shares, "
+                f"it must be from {self.by_chance:.3f} to 1"
             )
 
     @property
@@ -141,8 +141,8 @@ class PlantedJudge:
         most = fidelity * (raters.certainty - chance)
         if not -EXACT <= agreement - chance <= most + EXACT:
             raise ValueError(
-                f"a judge agrees {agreement:.3f} of the time with a rater; with these raters and "
-                f"this self-consistency it is from {chance:.3f} to {chance + most:.3f}"
+                f"a judge's agreement with a rater can't be {agreement:.3f}; with these raters and "
+                f"this self-consistency, it must be from {chance:.3f} to {chance + most:.3f}"
             )
         insight = (agreement - chance) / most if most > EXACT else 0.0
         return cls(float(np.clip(insight, 0.0, 1.0)), fidelity, abstention)

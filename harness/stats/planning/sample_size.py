@@ -63,7 +63,8 @@ def sample_size_for_difference(
     """
     if sd < 0 or delta <= 0 or design_effect <= 0:
         raise ValueError(
-            f"sd {sd}, delta {delta} and design_effect {design_effect} determine no sample size"
+            f"no sample size is defined for sd {sd}, delta {delta} and design_effect "
+            f"{design_effect}"
         )
     if sd == 0:
         return None
@@ -212,7 +213,7 @@ def agreement_moments(
     judges = [judge] if other is None else [judge, other]
     used = _used(human, judges)
     if used.sum() < MIN_ITEMS:
-        raise ValueError("fewer than 2 items have a rating and a reply of every judge")
+        raise ValueError("fewer than 2 items have a rating and a reply from every judge")
     human, judges = human[used], [counts[used] for counts in judges]
     raters = _same(human), _different(human)
     replies = _reply_products(judges)

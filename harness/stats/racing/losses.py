@@ -108,10 +108,10 @@ def loss_table(name: str, counts: Counts, membership: FloatArray | None = None) 
         If the loss is unknown, or a loss lies outside [0, 1].
     """
     if name not in LOSSES:
-        raise ValueError(f"there is no loss {name!r}; known are {', '.join(LOSSES)}")
+        raise ValueError(f"unknown loss {name!r}; wanted one of {', '.join(LOSSES)}")
     squared_sets = name == "squared" and membership is not None
     values = squared_loss(counts, membership) if squared_sets else LOSSES[name](counts)
     rated = values[~np.isnan(values)]
     if ((rated < -TOLERANCE) | (rated > 1.0 + TOLERANCE)).any():
-        raise ValueError(f"loss {name!r} lies outside 0 to 1")
+        raise ValueError(f"loss {name!r} has values outside [0, 1]")
     return LossTable(name, frozen(np.clip(values, 0.0, 1.0)))

@@ -51,13 +51,13 @@ class RaceDesign:
 
     def __post_init__(self) -> None:
         if self.n_judges < 2:  # noqa: PLR2004 -- a race has two or more runners
-            raise ValueError(f"a race needs two judges or more, not {self.n_judges}")
+            raise ValueError(f"a race needs at least two judges, not {self.n_judges}")
         if not 0.0 <= self.within < 1.0:
-            raise ValueError(f"within is {self.within}; it lies in [0, 1)")
+            raise ValueError(f"within is {self.within}; it must be in [0, 1)")
         if not 0.0 < self.alpha < 1.0:
-            raise ValueError(f"alpha is {self.alpha}; it lies between 0 and 1")
+            raise ValueError(f"alpha is {self.alpha}; it must be between 0 and 1")
         if self.batch < 1:
-            raise ValueError(f"a batch has at least one item, not {self.batch}")
+            raise ValueError(f"a batch must have at least one item, not {self.batch}")
 
     @property
     def strict(self) -> bool:

@@ -39,7 +39,9 @@ def fitted_steps(log_shares: FloatArray, losses: FloatArray, steps: FloatArray) 
         If there are no items, or an array has a different shape.
     """
     if not len(log_shares) or log_shares.shape != losses.shape:
-        raise ValueError("biases need items, and a loss of each option on each")
+        raise ValueError(
+            "biases need at least one item, and each item needs a loss for every option"
+        )
     k = log_shares.shape[1]
     places = np.full(k, int(np.searchsorted(steps, 0)))
     for _ in range(N_PASSES):

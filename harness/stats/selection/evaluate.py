@@ -336,6 +336,8 @@ def _check_tables(human: RatingTable, judges: Sequence[RatingTable]) -> None:
         raise ValueError(f"judges: a name is repeated in {names}; each judge needs its own")
     for table in judges:
         if table.space != human.space:
-            raise ValueError(f"judge {table.name!r} was rated in another option space: {table!r}")
+            raise ValueError(f"judge {table.name!r} has a different option space: {table!r}")
         if table.items != human.items:
-            raise ValueError(f"judge {table.name!r} has other items, or another order: {table!r}")
+            raise ValueError(
+                f"judge {table.name!r} has different items, or a different order: {table!r}"
+            )

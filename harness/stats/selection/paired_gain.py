@@ -115,7 +115,9 @@ def paired_gain(
     """
     gains = before - after
     if not len(gains) or np.isnan(gains).any():
-        raise ValueError("a gain needs items, and the losses of both judges on each")
+        raise ValueError(
+            "a gain needs at least one item, and each item needs a loss for both judges"
+        )
     _, place = np.unique(groups, return_inverse=True)
     units = np.bincount(place, weights=gains)
     n_better, n_worse = int((units > TOLERANCE).sum()), int((units < -TOLERANCE).sum())

@@ -352,7 +352,7 @@ def contributions_at_replies(
     if (replies.n_samples == n_replies).all():
         return contributions(human, vectors(replies.shares))
     if isinf(n_replies):
-        raise ValueError("only quadratic metrics can be freed of reply noise")
+        raise ValueError("reply noise can be removed only from quadratic metrics")
 
     def score(shares: FloatArray) -> FloatArray:
         judge = vectors(shares)

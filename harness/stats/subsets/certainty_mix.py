@@ -101,8 +101,8 @@ def certainty_mix(
     n_certain, n_uncertain = int(certain.sum()), int((~certain).sum())
     if min(n_certain, n_uncertain) < MIN_OF_KIND:
         raise ValueError(
-            f"all raters agree on {n_certain} items and not on {n_uncertain}; subsets need "
-            f"{MIN_OF_KIND} of either kind"
+            f"all raters agree on {n_certain} items and disagree on {n_uncertain}; subsets need "
+            f"{MIN_OF_KIND} of each kind"
         )
     measures = dict(_measures(h, {n: j[kept] for n, j in counts.items()}, level, scale))
     alpha: dict[str, list[float | None]] = {name: [] for name in measures}

@@ -118,9 +118,9 @@ def trust_verdicts(
         If an error, the bound or the level is out of range.
     """
     if not (0.0 < bound < 1.0 and 0.0 < level < 1.0):
-        raise ValueError(f"bound {bound} and level {level} must lie between 0 and 1")
+        raise ValueError(f"bound {bound} and level {level} must be between 0 and 1")
     if (errors < 0.0).any() or (errors > 1.0).any():
-        raise ValueError("an error lies outside [0, 1]")
+        raise ValueError("an error is outside [0, 1]")
     signals = signals or {ALIKE: np.zeros(len(errors))}
     units = _shuffled_units(np.arange(len(errors)) if groups is None else groups, rng)
     rule = _Rule(bound, 1.0 - level)

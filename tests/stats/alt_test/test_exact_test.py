@@ -49,7 +49,7 @@ def test_ties_alone_pass_only_with_enough_items():
 
 def test_impossible_counts_are_refused():
     """More wins and losses than items is an error of the caller."""
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="are impossible with"):
         exact_margin_test(5, 3, 3, 0.1)
     with pytest.raises(ValueError, match="margin"):
         exact_margin_test(5, 3, 1, 0.0)

@@ -147,7 +147,7 @@ def test_eps_out_of_range_is_an_error(eps):
 def test_positional_raters_are_refused_with_the_reason():
     """A place within the item is nobody whose place a judge could take."""
     panel = stats.Panel.of([("i", "1", "a"), ("i", "2", "a")], rater_ids="positional")
-    with pytest.raises(ValueError, match="positional_raters: the raters' names are places"):
+    with pytest.raises(ValueError, match="positional_raters: the raters' names are positions"):
         judged(panel, ["a"])
 
 
@@ -184,7 +184,7 @@ def test_na_says_why(ratings, verdicts, reason):
         ({"quality": {"x": 1.0}}, "quality has no number for raters"),
         ({"quality": {"x": 1.0, "y": 0.0}}, "not positive"),
         ({"score": "neg_rmse"}, "non_numeric_value"),
-        ({"score": max, "weighting": "ipw"}, "needs classes"),
+        ({"score": max, "weighting": "ipw"}, "needs a fixed set of labels"),
     ],
 )
 def test_a_design_that_makes_no_sense_is_refused(design, message):

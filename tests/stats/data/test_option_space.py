@@ -83,15 +83,15 @@ def test_meets_is_the_union_over_positive_options():
     ("options", "sets", "message"),
     [
         ((), (), "options is empty"),
-        (("a", "a"), (("a",),), "'a' is given twice"),
-        (("a", ""), (("a",),), "no name"),
-        (("a", 1), (("a",),), "no name"),
+        (("a", "a"), (("a",),), "'a' is listed twice"),
+        (("a", ""), (("a",),), "is not a name"),
+        (("a", 1), (("a",),), "is not a name"),
         (("a", "b"), (("a",), ()), "is not a response set"),
         (("a", "b"), (("a",), ("b", "b")), "is not a response set"),
         (("a", "b"), ("a", "b"), "is not a response set"),
         (("a", "b"), (("a",), ("b", "z")), "'z'"),
-        (("a", "b"), (("a", "b"), ("b", "a")), "given twice"),
-        (("a", "b"), (("a",),), "in no response set"),
+        (("a", "b"), (("a", "b"), ("b", "a")), "listed twice"),
+        (("a", "b"), (("a",),), "not in any response set"),
     ],
 )
 def test_space_that_cannot_be_is_refused(options, sets, message):

@@ -51,7 +51,7 @@ def test_third_class_is_an_option_of_its_own():
         ("CANNOT_ASSESS",): [1, 0],
         ("toxic", "fine"): [0, 1],
     }
-    with pytest.raises(ValueError, match="'fine' is given twice"):
+    with pytest.raises(ValueError, match="'fine' is listed twice"):
         resolve_abstentions(abstaining(count_table), "third_class", option="fine")
 
 

@@ -549,7 +549,7 @@ def test_items_that_are_certain_leave_labels_to_the_others():
     probabilities = draw_probabilities(np.array([0.5] + [0.0] * 9), 5)
     assert probabilities.max() == 1.0
     assert probabilities.sum() == pytest.approx(5)
-    with pytest.raises(ValueError, match="20 labels are wanted of 10 items"):
+    with pytest.raises(ValueError, match="20 labels are requested, but there are only 10 items"):
         draw_probabilities(np.full(10, 0.5), 20)
 
 

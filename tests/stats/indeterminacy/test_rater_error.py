@@ -56,7 +56,7 @@ def test_error_that_cannot_be_is_refused():
         error_matrix(BINARY, 0.5, eta=0.0, option="rude")
     alone = OptionSpace.singletons(("yes",))
     assert error_matrix(alone, 0.0, eta=1.0, option="yes").tolist() == [[1.0]]
-    with pytest.raises(ValueError, match="no second set"):
+    with pytest.raises(ValueError, match="only one response set"):
         error_matrix(alone, 0.1, eta=0.0, option="yes")
 
 

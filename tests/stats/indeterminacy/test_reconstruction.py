@@ -28,10 +28,10 @@ def test_pairs_suffice_on_thirty_items_and_five_of_each_option():
     """Items count, not pairs, and an option that nobody ever chose needs none."""
     pair, rare = (("toxic",), "toxic"), (("fine",), "fine")
     few = count_table("human", [], pairs=[[pair] * 9] * 29)
-    assert missing_pairs(few) == "pairs on 29 items, 30 are needed"
+    assert missing_pairs(few) == "there are pairs on 29 items, but 30 are needed"
     assert missing_pairs(count_table("human", [], pairs=[[pair]] * 30)) == ""
     uneven = count_table("human", [], pairs=[[pair]] * 26 + [[rare]] * 4)
-    assert missing_pairs(uneven) == "option fine is chosen in pairs on 4 items, 5 are needed"
+    assert missing_pairs(uneven) == "option fine is chosen in pairs on 4 items, but 5 are needed"
     assert missing_pairs(count_table("human", [], pairs=[[pair]] * 25 + [[rare]] * 5)) == ""
 
 

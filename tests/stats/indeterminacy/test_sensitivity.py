@@ -131,7 +131,7 @@ def test_regions_are_exact_in_beta_at_every_cut_off():
 
 def test_shares_that_fall_have_no_flips():
     """Break points are only those of entries that turn positive."""
-    with pytest.raises(ValueError, match="a share falls"):
+    with pytest.raises(ValueError, match="a share decreases"):
         Flips.of(np.array([[0.5]]), np.array([[0.4]]), 0.5)
     result = Flips.of(np.array([[0.2], [np.nan]]), np.array([[0.8], [np.nan]]), 0.5)
     assert repr(result) == "Flips(2 items, 1 break points)"

@@ -186,7 +186,7 @@ def test_decomposition_of_a_fully_specified_task():
         ([0.5, 0.5], np.eye(2), [[2, 0], [-1, 1]], r"^not_a_distribution: E"),
         ([np.nan, 1], np.eye(2), None, r"^not_a_distribution: theta"),
         ([0.5, 0.5], [[0.9, 0.2], [0.1, 0.8]], None, r"^choice_outside_endorsed_set: F\[0, 1\]"),
-        ([1.0], np.eye(2), None, r"theta has shape \(1,\); membership asks for \(2,\)"),
+        ([1.0], np.eye(2), None, r"theta has shape \(1,\); membership requires \(2,\)"),
         ([0.5, 0.5], np.ones((1, 2)), None, r"F has shape \(1, 2\)"),
         ([0.5, 0.5], np.eye(2), np.eye(3), r"E has shape \(3, 3\)"),
     ],

@@ -192,7 +192,10 @@ def test_bootstrap_agrees_with_the_variances():
     ("call", "message"),
     [
         (lambda: binary_cells(np.ones(2), np.ones(3)), r"human has shape \(2,\) and judge \(3,\)"),
-        (lambda: binary_cells(np.ones(1), np.full(1, 2)), r"judge holds a number outside \[0, 1\]"),
+        (
+            lambda: binary_cells(np.ones(1), np.full(1, 2)),
+            r"judge contains a number outside \[0, 1\]",
+        ),
         (lambda: n_var_phi(np.full((2, 2), 0.3)), "not_a_distribution"),
         (lambda: n_var_kappa(np.ones(4)), r"p has shape \(4,\)"),
         (

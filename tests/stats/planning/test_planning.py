@@ -179,7 +179,7 @@ def test_raters_with_few_items_make_no_test():
         panel, verdicts, DESIGN, n_raters=3, n_items=(5,), rng=np.random.default_rng(1), n_draws=10
     )
     assert (row.power, row.winning_rate, row.n_testable, row.n_draws) == (0.0, None, 0, 10)
-    with pytest.raises(ValueError, match="4 raters of 3"):
+    with pytest.raises(ValueError, match="n_raters is 4; wanted 2 to 3"):
         power_from_panel(
             panel, verdicts, DESIGN, n_raters=4, n_items=(20,), rng=np.random.default_rng(1)
         )

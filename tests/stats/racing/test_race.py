@@ -154,8 +154,8 @@ def test_groups_are_drawn_whole():
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("n_judges", 1, "two judges or more"),
-        ("within", 1.0, "lies in"),
+        ("n_judges", 1, "at least two judges"),
+        ("within", 1.0, "must be in"),
         ("alpha", 0.0, "alpha"),
         ("batch", 0, "at least one item"),
     ],
@@ -204,7 +204,7 @@ def test_unrated_items_have_no_loss():
 
 def test_unknown_loss_is_refused():
     """The message names the losses there are."""
-    with pytest.raises(ValueError, match="known are random_rater, hit, squared"):
+    with pytest.raises(ValueError, match="wanted one of random_rater, hit, squared"):
         loss_table("regret", np.ones((1, 2)))
 
 

@@ -38,5 +38,5 @@ def test_a_shift_of_all_log_probabilities_is_found():
 def test_wrong_arrays_are_refused():
     """Without items, or of two shapes."""
     for logs, losses in ((np.empty((0, 2)), np.empty((0, 2))), (np.ones((2, 2)), np.ones((2, 3)))):
-        with pytest.raises(ValueError, match="biases need items"):
+        with pytest.raises(ValueError, match="biases need at least one item"):
             fitted_steps(logs, losses, STEPS)

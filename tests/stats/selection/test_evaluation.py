@@ -226,9 +226,9 @@ def test_users_own_row_is_evaluated_like_any_other():
 def test_tables_that_do_not_belong_together_are_refused():
     """The message names the judge and the argument."""
     human = random_table("human", 0)
-    with pytest.raises(ValueError, match="'z' was rated in another option space"):
+    with pytest.raises(ValueError, match="'z' has a different option space"):
         evaluate_judges(human, count_table("z", [["toxic"]] * 40))
-    with pytest.raises(ValueError, match="'z' has other items"):
+    with pytest.raises(ValueError, match="'z' has different items"):
         evaluate_judges(human, random_table("z", 1, n=39))
     with pytest.raises(ValueError, match="repeated"):
         evaluate_judges(human, random_table("z", 1), random_table("z", 2))

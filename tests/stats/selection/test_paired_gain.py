@@ -48,5 +48,5 @@ def test_few_items_or_changes_have_no_interval():
     grouped = paired_gain(before, np.zeros(50), np.arange(50) % 4)
     assert (grouped.n_units, grouped.reason) == (4, "too_few_items")
     for losses in (np.zeros(0), np.array([np.nan])):
-        with pytest.raises(ValueError, match="needs items"):
+        with pytest.raises(ValueError, match="needs at least one item"):
             paired_gain(losses, losses, np.arange(len(losses)))

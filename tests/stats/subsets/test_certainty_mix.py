@@ -84,7 +84,7 @@ def test_the_rater_held_out_has_no_part_in_the_label():
 def test_too_few_items_of_a_kind_are_refused_with_their_numbers():
     """Subsets drawn from a handful of items would say nothing."""
     labels = np.repeat([[0, 1], [0, 0]], [30, 9], axis=0)
-    with pytest.raises(ValueError, match="agree on 9 items and not on 30; subsets need 10"):
+    with pytest.raises(ValueError, match="agree on 9 items and disagree on 30; subsets need 10"):
         certainty_mix(counts_of(labels, 2), {}, level="nominal", rng=np.random.default_rng(0))
 
 
