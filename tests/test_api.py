@@ -244,7 +244,7 @@ def test_signal_handlers_are_put_back():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("shared_weights")
-def test_what_the_user_should_know_is_logged(caplog):
+def test_skipped_judges_are_logged(caplog):
     """A judge that does not apply is named under the logger `harness`."""
     with caplog.at_level(logging.WARNING, logger="harness"):
         harness.run(RATINGS, mapping=MAPPING, samples=1, elicitations=["forced_choice"], limit=1)

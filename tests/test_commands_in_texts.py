@@ -43,7 +43,7 @@ def is_quoted(value):
     return name in QUOTING | PLAIN or isinstance(value, ast.BinOp | ast.Subscript)
 
 
-def test_what_stands_in_a_command_is_quoted():
+def test_values_in_printed_commands_are_quoted():
     """A path with a space was printed bare in a dozen messages, so that its command failed."""
     bare = [f"{place}: {ast.unparse(v)}" for place, v in values_in_commands() if not is_quoted(v)]
     assert not bare, "\n".join(bare)

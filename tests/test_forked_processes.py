@@ -54,7 +54,7 @@ def test_it_gets_signals_of_its_own(tmp_path, number, code):
         other.communicate()
 
 
-def test_what_python_reads_at_its_start_is_not_forked(tmp_path):
+def test_changes_that_need_a_new_interpreter_are_not_forked(tmp_path):
     """A process with another path, as those with plug-ins, is started."""
     assert can_fork(os.environ)
     assert not can_fork(os.environ | {"PYTHONPATH": str(tmp_path)})

@@ -65,7 +65,7 @@ def test_held_out_items_are_in_no_result_before_the_confirmation(task):
     assert not [text for text in texts if text in words]
 
 
-def test_the_holdout_depends_on_the_item_alone(task):
+def test_the_holdout_depends_only_on_the_item(task):
     """An item is held out or not whatever other items there are; those of a group together."""
     fewer = harness.load_task(make_task_folder(task.parent / "fewer", 20)).items
     ids = held_out_ids(task)

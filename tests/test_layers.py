@@ -233,7 +233,7 @@ def test_an_edge_imports_no_other_edge():
     assert found == EDGES_OF_EDGES
 
 
-def test_stats_needs_numpy_and_scipy_alone():
+def test_stats_imports_only_numpy_and_scipy():
     """The statistics know nothing of files, models or screens, not even this package's errors."""
     allowed = {"numpy", "scipy", *sys.stdlib_module_names}
     statistics = [module for module in modules() if module.in_stats]

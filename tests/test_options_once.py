@@ -220,7 +220,7 @@ def test_an_option_without_effect_is_refused(place):
     assert sorted(path for path in place.parent.parent.rglob("*")) == before
 
 
-def test_what_a_resumed_run_may_change_is_one_model(place):
+def test_options_that_a_resumed_run_may_change_are_declared_once(place):
     """The command line and the API had a list each, and these differed."""
     allowed = {"max_cost", "max_cost_soft", "keep_going", "complete_winner"}
     assert set(options_of(ResumeOptions)) == allowed

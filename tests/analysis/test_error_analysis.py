@@ -214,7 +214,7 @@ def test_an_ensemble_reports_one_number_once():
     assert np.sum(ensemble.confusions["z0"]) == 40
 
 
-def test_ordered_scales_are_not_described_by_nominal_agreement_alone():
+def test_ordinal_scales_have_ordinal_agreement():
     """The terminal names alpha at the level of the scale; metrics.json alone had it."""
     ratings = {"r": {"x": "1", "y": "3", "z": "2"}, "s": {"x": "2", "y": "3", "z": "2"}}
     task = task_of(ratings, options=("1", "2", "3"), scale="ordinal", positive=())
@@ -224,7 +224,7 @@ def test_ordered_scales_are_not_described_by_nominal_agreement_alone():
     assert f"krippendorff_alpha_ordinal {alpha.value:.3f} [NA]" in shown
 
 
-def test_ratings_that_are_no_choice_are_told(tmp_path):
+def test_ratings_that_are_not_choices_are_counted(tmp_path):
     """Abstentions and ignored labels are missing from the count of forced choices, so say so."""
     ratings = {"r": {"x": "A", "y": NONE}, "s": {"x": "B", "y": "n/a"}, "t": {"x": "n/a"}}
     write_task(task_of(ratings, ignore_labels=("n/a",)), tmp_path, item_text=True)

@@ -208,7 +208,7 @@ def test_a_stated_confidence_is_compared_with_the_raters():
         ("A", [1]),
     ],
 )
-def test_what_is_no_confidence_is_left_alone(reply, logprobs):
+def test_replies_without_a_number_have_no_confidence(reply, logprobs):
     """Nothing is guessed from a reply that says no number."""
     assert risk_of([verdict_of("z", "i0", 0, "A", reply=reply, logprobs=logprobs)]) == {}
 

@@ -80,7 +80,7 @@ def test_slices_of_a_field_add_up_to_the_whole(sliced):
     assert mean("agreement") == pytest.approx(sliced.evidence.share_agreeing.judge)
 
 
-def test_what_is_worse_by_construction_is_never_named():
+def test_slices_that_are_harder_for_everyone_are_not_blamed_on_the_judge():
     """Items on which raters disagree are shown, and not called the judge's fault."""
     result = planted(careful=0.9, slipping=0.9)
     fields = {field.name: field.kind for field in result.slices.fields}

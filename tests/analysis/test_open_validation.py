@@ -134,7 +134,7 @@ def test_without_bounds_the_margin_is_a_share_of_the_range_of_the_ratings():
         ({"replies": 3}, "Drop --replies"),
     ],
 )
-def test_what_needs_options_is_refused(choices, message):
+def test_choices_that_need_options_are_rejected(choices, message):
     """Before anything is asked, and by `validate`."""
     source = example()
     with pytest.raises(TaskError, match=message):
@@ -156,7 +156,7 @@ def test_judges_can_be_ranked_by_correlation():
 
 
 @pytest.mark.parametrize("what", ["space", "audit"])
-def test_what_is_defined_for_options_alone_says_so(what):
+def test_calls_that_need_options_say_so(what):
     """One line with the task and the reason."""
     task = example().task
     with pytest.raises(TaskError, match="needs options to choose from, but a continuous scale"):

@@ -93,7 +93,7 @@ def test_a_reply_without_probabilities_is_certain_beside_those_that_have_them():
 
 
 @pytest.mark.parametrize("mode", ["recode", "third_class"])
-def test_an_abstention_beside_probabilities_has_its_share(mode):
+def test_an_abstention_among_probabilities_has_its_share(mode):
     """One of three replies abstained: a third, and the row still sums to 1."""
     task = load_task("toxicity")
     verdicts = [*SOFT_CHOICES, verdict("forced_choice", None, 2)]

@@ -88,7 +88,7 @@ def test_page_terminal_and_json_show_the_share_and_both_ranks():
     assert Validation.from_json(v.to_json()).second_questions == v.second_questions
 
 
-def test_cost_is_that_of_both_replies():
+def test_the_cost_covers_both_replies():
     """Each is counted once, with its tokens; a question that is still open has one reply."""
     bought = Reply(request="q", text="Hm.", cost_usd=1.0, prompt_tokens=5, completion_tokens=2)
     [verdict, *_] = source(0).verdicts["unsure"]

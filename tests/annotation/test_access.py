@@ -90,7 +90,7 @@ def test_cookie_and_headers_are_strict(tmp_path):
         assert "unsafe" not in policy
 
 
-def test_files_are_readable_by_their_owner_alone(server):
+def test_only_the_owner_can_read_the_files(server):
     """The log and its folder have no permissions for others, whatever the umask allows."""
     folder = server.task / "annotations"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

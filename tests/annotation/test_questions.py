@@ -31,7 +31,7 @@ def ids(screens):
     return [screen.item.id for screen in screens]
 
 
-def test_order_depends_on_rater_and_seed_alone(task):
+def test_the_order_depends_only_on_rater_and_seed(task):
     """Seeded, all items once, and another for each rater."""
     ann = ids(make_screens(task, "ann", form="forced_choice"))
     assert ann == ids(make_screens(task, "ann", form="forced_choice"))

@@ -197,7 +197,7 @@ def test_a_mapping_that_says_all_needs_no_guess(monkeypatch):
         ({"text": "text 0"}, {}, None),
     ],
 )
-def test_what_a_mapping_leaves_open_is_guessed_as_before(change, more, message):
+def test_columns_missing_from_a_mapping_are_inferred(change, more, message):
     """A label that is a remark, a model among the raters, a column without a role, shared texts."""
     rows = [row | change if i % 3 == 1 else row for i, row in enumerate(PLAIN)]
     mapping = {key: value for key, value in (WHOLE | more).items() if value is not None}
@@ -228,7 +228,7 @@ def test_rows_that_cannot_be_used_are_named(caplog):
 @pytest.mark.parametrize(
     "said", [{}, {"scale": "binary", "options": ["y", "n"], "positive": ["y"]}]
 )
-def test_a_judge_that_is_no_rater_is_refused(said):
+def test_a_judge_missing_from_the_table_is_rejected(said):
     """Of ``gpt4``, where the table has ``gpt-4``, the verdicts counted as ratings of a person."""
     rows = [row | {"who": "gpt-4"} if row["who"] == "eve" else row for row in PLAIN]
     mapping = {"id": "post", "text": "text", "rater": "who", "label": "label", **said}
@@ -263,7 +263,7 @@ def test_an_unknown_elicitation_is_refused(tmp_path, monkeypatch):
 SECRET = "My password is hunter2-correct-horse, do not tell anyone at the office"
 
 
-def test_a_text_that_is_no_label_is_not_shown(caplog):
+def test_unknown_labels_are_not_quoted(caplog):
     """With a wrong mapping, a warning and an error held the reply of a user."""
     few = [row | {"label": SECRET} if i == 5 else row for i, row in enumerate(PLAIN)]
     with caplog.at_level(logging.WARNING, logger="harness"):

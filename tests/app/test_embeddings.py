@@ -96,7 +96,7 @@ def test_verdicts_of_another_tool_are_embedded_and_cached(folder, stub, tmp_path
     assert cache_folder().is_dir()
 
 
-def test_what_has_no_embedding_is_asked_for_on_resume(folder, stub, tmp_path):
+def test_a_resumed_run_requests_the_missing_embeddings(folder, stub, tmp_path):
     """A failure is told in one line; the resumed run sends the missing texts alone."""
     write_judges(tmp_path, stub.url(fault="404"))
     with pytest.raises(RunError, match=r"letters: 5 of 5 texts have no embedding \(not_found: "):

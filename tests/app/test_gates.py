@@ -187,7 +187,7 @@ def test_na_fails_with_its_reason(run):
     assert result.reason == formatting.reason(judge.metrics[undefined]) != ""
 
 
-def test_a_number_without_a_judge_is_that_of_the_decision(run):
+def test_a_number_without_a_judge_describes_the_recommended_judge(run):
     """Where the decision names no judge, the requirement fails and says so."""
     assert run.validation.decision.judge is None
     verdict, number = check_requirements(

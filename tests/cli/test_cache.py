@@ -141,7 +141,7 @@ def test_replies_are_copied_from_cache_to_cache(tmp_path):
         assert (row["n_requests"], row["n_replies"]) == (2, 3)
 
 
-def test_what_is_no_cache_is_one_line(tmp_path):
+def test_a_foreign_database_is_rejected_in_one_line(tmp_path):
     """Another program's database is neither shown nor cleared."""
     (tmp_path / "cache.db").write_bytes(b"no database" * 100)
     for arguments in (["cache"], ["cache", "clear", "--yes"]):

@@ -112,7 +112,7 @@ def test_options_mean_the_same_everywhere():
 
 
 @pytest.mark.parametrize("words", [w for w in COMMANDS if w not in TABLELESS], ids=" ".join)
-def test_what_prints_a_table_prints_json(words):
+def test_commands_that_print_a_table_also_print_json(words):
     """Every verb that prints a table prints it as JSON, too."""
     names = {name for param in COMMANDS[words].params for name in param.opts}
     assert "--json" in names
@@ -158,7 +158,7 @@ def test_long_names_of_judges_leave_numbers_whole(place):
     assert out.count("  mistral-7b-instruct-v0.3-with-a-suffix  ") == 2
 
 
-def test_version_is_that_of_the_package(place):
+def test_the_version_equals_the_packages(place):
     """`harness --version` prints one line."""
     assert run_command("harness --version", place) == (0, f"harness {harness.__version__}\n", "")
 
@@ -181,7 +181,7 @@ def test_metrics_are_listed_with_their_reading_and_paper(place):
     assert "js_divergence(s/s)" in out
 
 
-def test_alone_it_says_what_to_type(place):
+def test_without_arguments_it_says_what_to_type(place):
     """`harness` is no error: it shows the verbs and first commands."""
     code, out, err = run_command("harness", place)
     assert (code, err) == (0, "")
@@ -235,7 +235,7 @@ def test_unreadable_runs_are_counted(place):
 
 
 @pytest.mark.slow
-def test_pipe_that_closes_is_no_fault(place):
+def test_a_closed_pipe_is_not_an_error(place):
     """`harness judges | head -1` prints one line and no traceback."""
     shell = f"{sys.executable} -m harness lab schema metrics | head -1"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)

@@ -127,7 +127,7 @@ def test_progress_says_that_a_price_is_unknown():
     assert heard.lines == ["j: 1/1 replies, 0 from the store, unknown price"]
 
 
-def test_what_a_run_paid_names_the_judges_whose_price_is_unknown(place, stub):
+def test_the_cost_of_a_run_names_judges_with_an_unknown_price(place, stub):
     """A sum that lacks them does not pass for the whole."""
     file = judges_file(place, far=local(stub), dear=local(stub, price=None, model="other"))
     words = ("run", "--task", "task", "--judges", "far,dear", "--judges-file", file)

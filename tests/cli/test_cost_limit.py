@@ -174,7 +174,7 @@ def test_overshoot_is_that_of_the_replies_in_flight():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_judges", [4, 8])
-def test_judges_in_batches_each_checked_the_rest_alone(place, n_judges):
+def test_judges_in_batches_share_one_budget(place, n_judges):
     """Four once spent $0.51 and eight $1.02 of $0.38, and ended with 0: there is one budget, it is
     reserved before a batch is handed in, and the run ends with 4."""
     with start_server(BATCH_SERVER) as provider:
@@ -268,7 +268,7 @@ def test_reasoning_is_paid_for_wherever_a_server_counts_it(usage, billed):
 
 
 @pytest.mark.parametrize("text", ["a" * 1000, "\N{SNOWMAN}" * 300, "\ufdfa" * 100, "é" * 77])
-def test_four_bytes_a_token_is_no_upper_bound(text):
+def test_the_token_bound_counts_a_byte_per_token(text):
     """A byte per token is: of the text, or of its compatibility form, which may be longer."""
     request = Request(provider="p", model="m", messages=(Message("user", text),))
     assert most_prompt_tokens(request) >= 256 + len(text.encode())

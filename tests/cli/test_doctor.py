@@ -46,7 +46,7 @@ def test_key_is_present_or_not_and_never_shown(monkeypatch):
     assert not any(CANARY[:8] in str(finding) for finding in findings)
 
 
-def test_what_the_user_named_and_cannot_be_used_is_exit_1():
+def test_an_unusable_judge_that_the_user_named_exits_1():
     """The same missing key is exit 0 among all aliases and exit 1 for a judge that was named."""
     every = invoke("doctor", "--json")
     assert every.exit_code == 0, every.output
@@ -178,7 +178,7 @@ def test_sound_cache_is_counted(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["rubbish", "page", "truncated"])
-def test_damaged_cache_is_found_and_left_alone(tmp_path, damage):
+def test_a_damaged_cache_is_reported_and_not_touched(tmp_path, damage):
     """A damaged database is reported with what will happen to it, and not touched."""
     file = filled_cache(tmp_path / "cache") / "cache.db"
     for log in file.parent.glob("cache.db-*"):

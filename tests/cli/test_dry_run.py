@@ -135,7 +135,7 @@ def test_every_command_with_a_dry_run_is_among_these():
     assert every == listed
 
 
-def test_condition_was_ignored_beside_accept(place):
+def test_rebase_rejects_fail_on(place):
     """--fail-on demands a comparison, which `rebase` does not make; nothing is written then."""
     before = contents(place)
     done = invoke("revalidate", "rebase", 1, "--fail-on", "changed")

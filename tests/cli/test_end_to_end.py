@@ -73,7 +73,7 @@ def copied(finished, tmp_path):
     return Path(shutil.copytree(only_run(finished[0]), tmp_path / "runs" / "copied"))
 
 
-def test_alone_it_says_what_to_type_first(tmp_path):
+def test_without_arguments_it_says_what_to_type_first(tmp_path):
     """`harness` without arguments shows the verbs and a first command."""
     shown = call_harness(cwd=tmp_path)
     assert "harness run --task toxicity" in shown.stdout + shown.stderr
@@ -425,7 +425,7 @@ def test_edited_copy_of_the_task_is_not_resumed_with_old_verdicts(finished, copi
     assert "the task has changed since copied was started" in refused.stderr
 
 
-def test_verdicts_of_another_run_are_refused(copied):
+def test_verdicts_from_a_different_run_are_rejected(copied):
     """A judge that the manifest does not name is one clear line."""
     folder = RunFolder.open(copied)
     folder.update(judges=tuple(spec for spec in folder.manifest.judges if spec.name != "odd"))

@@ -62,7 +62,7 @@ def test_fail_unless_best_not_proven_passes_a_better_verdict(verdict):
     assert exit_code_of(validation, "use") == (0 if verdict == "use" else 1)
 
 
-def test_fail_unless_takes_verdicts_alone(ratings):
+def test_fail_unless_accepts_only_recommendations(ratings):
     """A word that is not a verdict is refused before anything is asked."""
     refused = invoke("run", "--task", "task", "--fail-unless", "good")
     assert refused.exit_code == ExitCode.WRONG_INPUT

@@ -82,7 +82,7 @@ def test_no_name_in_a_task_leads_out_of_a_folder(tmp_path, name):
             Prompts.load(load_task(str(folder)))
 
 
-def test_what_looks_like_a_template_is_shown_as_it_is(tmp_path):
+def test_template_syntax_in_data_is_shown_literally(tmp_path):
     """Placeholders and expressions in a text, a label or a rater are never filled in or run."""
     folder = make_task_folder(tmp_path / "task")
     nasty = "{{options}} {{7*7}} {% for x in y %} ${HOME} {0.__class__} %(fence)s"

@@ -91,7 +91,7 @@ def test_exit_code_1_never_means_a_crash(monkeypatch, capsys):
     kept.unlink()
 
 
-def test_a_traceback_that_cannot_be_kept_is_no_second_fault(monkeypatch, capsys, tmp_path):
+def test_a_traceback_that_cannot_be_saved_causes_no_second_error(monkeypatch, capsys, tmp_path):
     """The line says so."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
@@ -100,7 +100,7 @@ def test_a_traceback_that_cannot_be_kept_is_no_second_fault(monkeypatch, capsys,
     assert line.endswith("(RecursionError); the traceback cannot be written (Not a directory).\n")
 
 
-def test_a_pipe_that_closes_is_no_failed_check(monkeypatch, capsys):
+def test_a_closed_pipe_is_not_a_failed_check(monkeypatch, capsys):
     """Exit code 1 is left to checks."""
     monkeypatch.setattr(cli, "_discard_output", lambda: None)
     assert run_main(monkeypatch, capsys, raising(BrokenPipeError()))[0] == ExitCode.WRONG_INPUT
@@ -139,7 +139,7 @@ def test_a_time_left_of_millennia_ends_no_run():
     assert "left" in tally.speed
 
 
-def test_paths_that_are_no_unicode_are_one_line(tmp_path):
+def test_paths_outside_unicode_fail_in_one_line(tmp_path):
     """A folder whose name is not UTF-8 is refused, listed and written into like any other."""
     name = os.fsdecode(b"run-\xff\x1b")
     (tmp_path / name).mkdir()
@@ -148,7 +148,7 @@ def test_paths_that_are_no_unicode_are_one_line(tmp_path):
     assert refused.stderr == "harness: run-\ufffd␛: not a run folder (no manifest.json).\n"
 
 
-def test_what_a_manifest_says_reaches_no_terminal_raw(tmp_path):
+def test_texts_from_a_manifest_are_escaped_in_the_terminal(tmp_path):
     """`runs` lists it, and says what is wrong with it."""
     for place, manifest in enumerate(({"schema_version": NASTY[:-2]}, {"schema_version": 2})):
         run = tmp_path / "runs" / f"run-{place}\x1b[2J"

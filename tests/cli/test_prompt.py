@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("judge", ["stub", "stub@cot"])
 @pytest.mark.parametrize("elicitation", ["forced_choice", "response_set"])
-def test_what_is_printed_is_what_a_run_sends(folder, stub, judge, elicitation):
+def test_printed_prompts_equal_the_requests_of_a_run(folder, stub, judge, elicitation):
     """Messages, model and parameters are those that the server receives."""
     stub.reset()
     how = ("--elicitation", elicitation, "--base-url", stub.url())

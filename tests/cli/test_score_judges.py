@@ -118,7 +118,7 @@ def test_a_direction_is_one_of_two_words(place):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["good", "", "nan", "inf"])
-def test_what_is_no_score_is_counted_as_invalid(place, text):
+def test_invalid_scores_are_counted(place, text):
     """The other items keep theirs."""
     quality = scored_task(place / "task")
     rows = score_rows("j", scores(quality), better="higher")
@@ -130,7 +130,7 @@ def test_what_is_no_score_is_counted_as_invalid(place, text):
     assert judge_of(validation, "j")["strata"][0]["n_items"] == N - 1
 
 
-def test_a_score_beside_a_value_is_no_verdict(place):
+def test_a_score_next_to_a_value_is_not_a_verdict(place):
     """Many exports have both, and the number is a confidence or an earlier grade."""
     quality = scored_task(place / "task", "ordinal")
     options = SCALES["ordinal"][1]

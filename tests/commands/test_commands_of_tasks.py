@@ -71,7 +71,7 @@ def test_a_draft_of_an_import_is_accepted_by_its_command(place):
 
 
 @situation("drop: harness curate diff {} {}")
-def test_what_was_dropped_is_compared(place):
+def test_a_copy_without_an_item_is_compared_with_its_task(place):
     """A copy without an item, beside the task."""
     made = invoke("curate", "drop", "./a task", "--as", "./smaller", "--items", "i3")
     [command] = printed(made.stdout)

@@ -30,7 +30,7 @@ def name(page: Path) -> str:
 
 @pytest.mark.docs
 @pytest.mark.parametrize("page", WRITTEN, ids=name)
-def test_what_a_page_shows_is_what_happens(page, tmp_path, monkeypatch, stub, request):
+def test_commands_on_a_page_print_the_output_shown(page, tmp_path, monkeypatch, stub, request):
     """Files are made, commands run and outputs compared in the order in which they are read."""
     monkeypatch.chdir(tmp_path)
     for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MY_SERVER_KEY"):

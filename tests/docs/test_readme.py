@@ -23,7 +23,7 @@ def test_quick_start_has_two_lines():
     assert second == ".venv/bin/uv run --group test pytest"
 
 
-def test_what_the_readme_shows_is_what_happens(tmp_path, monkeypatch, stub, request):
+def test_commands_in_the_readme_print_the_output_shown(tmp_path, monkeypatch, stub, request):
     """Its files are made, its commands run and its outputs compared, in the order of reading."""
     monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):

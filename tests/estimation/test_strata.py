@@ -168,7 +168,7 @@ def test_items_are_compared_within_strata(run, tmp_path):
         (("--paired-beta",), "there's no valid interval of beta for items weighted by strata"),
     ],
 )
-def test_what_strata_do_not_go_with_is_refused(run, tmp_path, more, message):
+def test_options_that_conflict_with_strata_are_rejected(run, tmp_path, more, message):
     """Each with its reason, and what to leave out."""
     said = refusal(run, tmp_path, "--strata", "language", *more)
     assert message in said

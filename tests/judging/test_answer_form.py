@@ -148,7 +148,7 @@ def test_advice_for_a_refused_schema_is_an_entry_of_a_bundled_judge(tmp_path):
         ({"patch": json.dumps(REFUSAL)}, "refused", 0),
     ],
 )
-def test_what_a_server_makes_of_a_schema(task, stub, tmp_path, case):
+def test_servers_may_ignore_or_refuse_a_schema(task, stub, tmp_path, case):
     """Plain replies are read and counted; the field for refusals is a refusal."""
     parts, outcome, n_plain = case
     spec = {"model": "stub", "base_url": stub.url(**parts), "answer": "schema"}

@@ -99,7 +99,7 @@ def test_metrics_that_were_removed_are_written_in_this_schema(run, old_run):
 
 
 @pytest.mark.slow
-def test_a_damaged_file_is_no_other_schema(run, old_run):
+def test_a_damaged_file_is_not_called_a_different_schema(run, old_run):
     """Half of a file, or a version that is not a number, is written again."""
     for damaged in ('{"schema_version": 0, "jud', '{"schema_version": true}', "[]", ""):
         (old_run / "metrics.json").write_text(damaged, "utf-8")

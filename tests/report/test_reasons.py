@@ -96,7 +96,7 @@ def test_tables_of_settings_have_a_phrase_for_each_word():
 
 
 @pytest.mark.parametrize("words", [REASONS, FIXED_RATERS, *(row.why_open for row in CHECKS)])
-def test_words_are_no_code(words):
+def test_words_are_not_read_as_codes(words):
     """A phrase that stands in brackets or after a colon: no code, no capital, no full stop."""
     for code, phrase in words.items():
         assert "_" not in phrase.replace("forced_choice,response_set", ""), code

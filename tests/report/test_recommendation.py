@@ -77,7 +77,7 @@ def test_judge_that_is_not_better_than_a_baseline_is_not_recommended():
     assert validation.decision.judge is None
 
 
-def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
+def test_a_judge_that_is_not_proven_names_the_missing_evidence():
     """The annotator test is undefined with few groups, and a rater on few items: both say why."""
     text, validation = recommended(
         indeterminate_task(n=30, seed=4), judges=("strict",), tau=0.9, min_answered=0.8
@@ -292,7 +292,7 @@ def test_one_human_takes_the_place_of_the_annotator_test_of_anonymous_raters():
 
 
 @pytest.mark.slow
-def test_what_to_collect_next_is_said_where_the_answer_is_not_firm():
+def test_an_uncertain_result_says_what_to_collect_next():
     """Response sets where there are none; more items where judges do not differ."""
     text, _ = recommended(indeterminate_task())
     assert any("response sets" in sentence and "Maybe" in sentence for sentence in text)
@@ -431,7 +431,7 @@ def test_design_of_a_single_rating_per_item_is_in_the_singular():
     assert "The design has 1 rating per item;" in render(validation, details=True)
 
 
-def test_what_rounds_to_zero_has_no_sign_and_no_p_is_zero():
+def test_rounded_zeros_have_no_sign_and_no_p_is_zero():
     """Neither -0.000 nor a p of 0.000 is a number that anybody computed."""
     assert number(-0.0004) == "0.000"
     assert number(-0.0005) == "-0.001"

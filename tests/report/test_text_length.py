@@ -6,10 +6,9 @@ import re
 from dataclasses import replace
 
 import pytest
-from support.analysis_inputs import indeterminate_source, indeterminate_task
+from support.analysis_inputs import indeterminate_source, indeterminate_task, race_of
 
 from harness.analysis import validate
-from harness.analysis.race_result import RacedJudge, RaceResult
 from harness.analysis.rubric import RubricResult, RubricRow
 from harness.analysis.score_measures import ScoredJudge, Scores, ScoreStratum
 from harness.report.next_steps import LATER_STEP
@@ -110,34 +109,8 @@ def with_scores(short):
 
 def with_race(short):
     """Add the race of many judges that ran before."""
-    judges = [
-        RacedJudge(
-            judge=f"racer-{i:02}",
-            n_items=12,
-            n_calls=12,
-            n_calls_full=60,
-            usd=0.01,
-            usd_full=0.05,
-            left_at_items=12,
-            left_at_calls=480,
-        )
-        for i in range(N_ROWS)
-    ]
-    race = RaceResult(
-        ending="unique",
-        judge="racer-00",
-        within=0.0,
-        alpha=0.05,
-        loss="squared",
-        n_items=60,
-        n_unrated=0,
-        n_groups=None,
-        n_drawn=60,
-        judges=tuple(judges),
-        over_budget=False,
-        completed=True,
-    )
-    return replace(short, race=race)
+    names = [f"racer-{i:02}" for i in range(N_ROWS)]
+    return replace(short, race=race_of(names[0], names, completed=True))
 
 
 @pytest.mark.parametrize(

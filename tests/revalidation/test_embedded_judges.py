@@ -49,7 +49,7 @@ def test_an_edited_word_list_is_another_judge(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_another_grammar_that_reads_otherwise_is_not_comparable(run, tmp_path):
+def test_grammars_that_read_replies_differently_are_not_comparable(run, tmp_path):
     """Other code of the same version is no other grammar, nor is a version that reads as before."""
     assert look(run)["verdict"] == "stable"
     copy = tmp_path / "edited" / "harness"

@@ -90,7 +90,7 @@ def test_a_condition_on_an_unknown_slice_gives_a_hint():
 @pytest.mark.parametrize(
     "text", ["", "bad", "mse(s/s)", "mse(s/s)>x", ">1", "worse,", "cost>2", "kappa<2x"]
 )
-def test_what_is_no_condition_is_refused(text):
+def test_unknown_conditions_are_rejected(text):
     """Nothing is ignored."""
     with pytest.raises(RunError, match="is neither one of changed, worse"):
         read_fail_on(text)

@@ -55,7 +55,7 @@ def write(folder, *records):
     return folder / "history.jsonl"
 
 
-def test_what_was_written_is_read(tmp_path):
+def test_a_written_history_is_read_back(tmp_path):
     """Baselines and rounds come back with every reply."""
     reading = read_history(write(tmp_path, BASELINE, LOOK))
     assert reading.baselines == [BASELINE]

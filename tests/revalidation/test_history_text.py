@@ -95,7 +95,7 @@ def test_looks_at_sampled_items_say_what_describes_the_sample():
     assert words not in " ".join(look_text(look, BASELINE).split())
 
 
-def test_what_is_not_comparable_is_not_said_to_have_changed():
+def test_a_judge_that_is_not_comparable_is_not_called_changed():
     """A change that an earlier round found is no part of the reason."""
     judge = JudgeLook(
         judge="gpt", verdict="not comparable", reason="its model has changed", since=1

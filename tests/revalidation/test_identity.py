@@ -14,7 +14,7 @@ def edit(file, old, new):
     file.write_text(content.replace(old, new), "utf-8")
 
 
-def test_what_changed_between_run_and_first_look_is_named(tmp_path, stub):
+def test_changes_between_the_run_and_the_first_round_are_named(tmp_path, stub):
     """An item, a rating and the wording that were edited before the first round differ from those
     of the run."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)

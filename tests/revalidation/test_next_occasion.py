@@ -173,7 +173,7 @@ def test_look_without_its_manifest_isnt_continued(schedule):
 
 
 @pytest.mark.slow
-def test_history_of_another_run_is_refused(schedule, tmp_path, stub):
+def test_a_history_of_a_different_run_is_rejected(schedule, tmp_path, stub):
     """Before anything is sent, with a line that says whose it is."""
     schedule.look()
     history = (schedule.run / "history.jsonl").read_bytes()

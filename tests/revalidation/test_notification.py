@@ -70,7 +70,7 @@ def test_an_error_is_posted_too(schedule, stub):
 
 
 @pytest.mark.parametrize("address", ["hooks.example/T00", "file:///T00", "https://", "http://[T00"])
-def test_what_is_no_address_is_refused_and_not_repeated(address):
+def test_a_wrong_address_is_rejected_without_repeating_it(address):
     """Before anything is asked."""
     with pytest.raises(RunError, match="isn't an address") as refused:
         check_notify_url(address)

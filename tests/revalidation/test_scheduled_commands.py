@@ -107,7 +107,7 @@ def test_a_judge_that_was_named_with_its_address_is_asked_there(target, place, s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", STARTERS)
-def test_what_only_the_shell_knows_is_written_down(target, place, stub, monkeypatch):
+def test_scheduled_commands_set_the_variables_of_the_shell(target, place, stub, monkeypatch):
     """Neither cron nor systemd sets `HARNESS_JUDGES` or `HARNESS_TASKS`; keys are in a file."""
     judges_file(place / "my judges.yaml", ", key_env: KEY_1", mine=stub.url(say="A"))
     monkeypatch.setenv("HARNESS_JUDGES", "my judges.yaml")

@@ -88,7 +88,7 @@ def edited(file, old, new):
 
 
 @pytest.mark.slow
-def test_what_we_changed_ourselves_is_not_comparable(tmp_path, stub):
+def test_our_own_changes_make_rounds_incomparable(tmp_path, stub):
     """Another prompt, question or parameter is named; nothing is asked, and the command fails."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
     schedule.look()

@@ -91,7 +91,7 @@ def test_named_elicitations_are_for_all_items(place):
     assert "--elicitation" in refused.output
 
 
-def test_subset_depends_on_seed_and_ids_alone(place):
+def test_the_subset_depends_only_on_seed_and_ids(place):
     """It is the same in any order, grows with its size, and another seed draws another."""
     items = load_task("task").items
 

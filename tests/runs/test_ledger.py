@@ -195,7 +195,7 @@ def test_any_shared_item_makes_one_series_and_two_series_can_meet(task):
     assert [number("left", 0, 4, "B"), number("right", 8, 12, "B")] == [4, 5]
 
 
-def test_another_property_of_the_same_texts_is_another_series(task):
+def test_a_different_property_of_the_same_texts_starts_a_new_series(task):
     """Unless most ratings are the same: then the property was only reworded."""
     validated(task, 1)
 
@@ -297,7 +297,7 @@ def test_a_judge_that_answers_nothing_is_not_counted(task):
 
 
 @pytest.mark.slow  # the address is tried for a minute
-def test_a_judge_that_cannot_be_reached_is_no_try(task):
+def test_an_unreachable_judge_does_not_count_as_tried(task):
     """A mistyped name leaves the first validation to the judge that was meant."""
     shown = invoke("run", "--task", task, "--judges", "typo", "--base-url", "http://127.0.0.1:9/v1")
     assert shown.exit_code != 0
@@ -364,7 +364,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(task, monkeypatch):
         {"strategy": "self-consistency:3"},
     ],
 )
-def test_what_makes_another_judge(task, changes):
+def test_model_address_parameters_and_strategy_identify_a_judge(task, changes):
     """Model, address, parameters and strategy do; name, samples and speed do not."""
     loaded = harness.load_task(task)
     base = {"name": "j", "kind": "endpoint", "model": "m", "base_url": "http://127.0.0.1:2/v1"}

@@ -7,6 +7,7 @@ from support.task_folders import make_truth_task
 from support.verdicts import verdict_from
 
 from harness.analysis import JudgeFacts, Settings, Source
+from harness.analysis.race_result import RacedJudge, RaceResult
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import Verdict
 from harness.options.concerns import Validating
@@ -73,6 +74,36 @@ def verdict_of(judge, item, sample, value, **fields):
         outcome=outcome,
         sample=sample,
         value=value if outcome == "answered" else None,
+        **fields,
+    )
+
+
+def race_of(judge, others=(), **fields):
+    """Return a race that one judge won on 60 items, and that dropped the others on twelve."""
+    rows = [
+        RacedJudge(
+            judge=name,
+            n_items=12,
+            n_calls=12,
+            n_calls_full=60,
+            usd=0.01,
+            usd_full=0.05,
+            left_at_items=12,
+            left_at_calls=480,
+        )
+        for name in others
+    ]
+    fields = {"completed": False, "n_groups": None, "over_budget": False} | fields
+    return RaceResult(
+        ending="unique",
+        judge=judge,
+        within=0.0,
+        alpha=0.05,
+        loss="squared",
+        n_items=60,
+        n_unrated=0,
+        n_drawn=60,
+        judges=tuple(rows),
         **fields,
     )
 

@@ -54,7 +54,7 @@ def kinds():
         return {row["item"]: row["kind"] for row in csv.DictReader(file)}
 
 
-def test_datasets_is_no_package():
+def test_the_datasets_folder_does_not_shadow_the_package():
     """`import datasets` must find the package of that name."""
     assert not list(bundled("datasets").rglob("__init__.py"))
 

@@ -215,7 +215,7 @@ def test_answers_on_a_text_scale_are_read_whole(tmp_path):
     assert values == ['["red", "blue"]', "one\ntwo"]
 
 
-def test_files_beside_a_data_set_are_refused(tmp_path):
+def test_files_next_to_a_data_set_are_rejected(tmp_path):
     """Either files or a data set hold the ratings; new ones have no file to be added to."""
     folder = make(tmp_path / "a")
     result = invoke("annotate", folder, "--rater", "ann")
@@ -284,7 +284,7 @@ def test_a_split_of_the_hub_is_downloaded_once(tmp_path):
 
 
 @pytest.mark.slow
-def test_another_commit_in_the_cache_does_not_stand_in(tmp_path):
+def test_a_different_commit_in_the_cache_is_not_used(tmp_path):
     """The library falls back to the newest commit that it has; that is refused, in one line."""
     with serve(**{"data/train.csv": WIDE}) as address:
         facts_in_a_process(hub_task(tmp_path / "a"), address, tmp_path)

@@ -386,7 +386,7 @@ def test_a_broken_task_does_not_hide_the_others(tmp_path, monkeypatch):
     assert "property: this field is missing" in str(listed["bad"]["notice"])
 
 
-def test_what_is_bundled_is_in_the_checkout():
+def test_bundled_folders_are_those_of_the_checkout():
     """Prompts and data sets of a checkout are those at its top."""
     top = Path(__file__).resolve().parents[2]
     assert bundled("datasets") == top / "datasets"

@@ -107,7 +107,7 @@ def fault(folder):
         ),
     ],
 )  # fmt: skip -- one case per row
-def test_a_value_that_is_no_rating_is_refused(tmp_path, fields, row, reason, mentions):
+def test_invalid_values_are_rejected(tmp_path, fields, row, reason, mentions):
     """The message names the value, the item and the rater; the reason is a slug."""
     reasons, message = fault(make(tmp_path, fields, [row]))
     assert reasons == reason
@@ -132,7 +132,7 @@ def test_a_value_that_is_no_rating_is_refused(tmp_path, fields, row, reason, men
         ({"item": "a", "value": "A"}, "line 1: column 'rater' is missing"),
     ],
 )
-def test_a_row_that_is_no_rating_is_refused(tmp_path, row, message):
+def test_invalid_rows_are_rejected(tmp_path, row, message):
     """Misspelt columns are not passed over, names are names."""
     assert message in fault(make(tmp_path, BINARY, [row]))[1]
 

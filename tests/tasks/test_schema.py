@@ -36,7 +36,7 @@ def fault(tmp_path, text):
     return str(caught.value).removeprefix(f"{path}: ")
 
 
-def test_what_is_left_out_has_a_default(tmp_path):
+def test_optional_fields_have_defaults(tmp_path):
     """Four fields make a task."""
     task = read_task_file(write(tmp_path, GOOD))
     assert (task.tau, task.abstain, task.response_sets, task.text) == (0.5, False, "all", ("text",))

@@ -51,7 +51,7 @@ def test_labels_stand_for_keys(cell, elicitation, value):
         ('["yes", "no"]', "forced_choice", "several labels instead of one"),
     ],
 )
-def test_a_cell_that_is_no_answer_says_why(cell, elicitation, problem):
+def test_an_invalid_cell_has_a_reason(cell, elicitation, problem):
     """The value is empty then; of a judge, the label stays, to be counted as invalid."""
     reading = READER.read(cell, elicitation)
     assert (reading.value, reading.problem) == ("", problem)
@@ -138,7 +138,7 @@ CELLS = st.one_of(LABELS, st.lists(LABELS, max_size=3).map(json.dumps), st.text(
 
 
 @given(said=SAID, cell=CELLS, elicitation=st.sampled_from(["", *KINDS, "paired", "pairwise"]))
-def test_what_a_table_says_is_an_answer_of_its_task(said, cell, elicitation):
+def test_answers_read_from_a_table_are_valid_in_its_task(said, cell, elicitation):
     """A value that is read has to be one that the files of the same task may hold."""
     is_open = said["scale"] in {"continuous", "text"}
     if not is_open:

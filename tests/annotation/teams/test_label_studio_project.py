@@ -277,7 +277,7 @@ def test_other_files_are_refused_in_one_line(tmp_path, content):
     assert "this is not a JSON export" in str(result.exception)
 
 
-def test_ratings_of_another_task_are_refused(tmp_path):
+def test_ratings_for_a_different_task_are_rejected(tmp_path):
     """By the name that stands in the data."""
     task = folder_of(tmp_path, "binary", 3)
     export = label_studio_export(exported(task) / "forced_choice", [1])

@@ -124,7 +124,7 @@ def test_json_has_the_fields_of_the_published_schema(planted, tmp_path):
         jsonschema.validate(shown | {"findings": [{"kind": "unknown"}]}, schema)
 
 
-def test_a_clean_task_has_findings_about_its_size_alone(tmp_path):
+def test_a_clean_task_has_only_findings_about_its_size(tmp_path):
     """Without a fault nothing but the amount of data and its elicitation is mentioned."""
     rng = random.Random(2)
     texts = sentences(60)
@@ -381,7 +381,7 @@ def test_a_hundred_thousand_items_take_less_than_a_minute_and_2_gib(tmp_path, *,
     assert used.peak_mb < 2**31 / 1e6
 
 
-def test_another_name_in_front_of_equals_changes_nothing(tmp_path):
+def test_swapping_tied_judges_changes_nothing(tmp_path):
     """Two judges that are not significantly different swap places: the equals are the same."""
     rng = random.Random(10)
     texts = sentences(120)

@@ -34,7 +34,7 @@ def task(tmp_path, request):
     return load_task(tmp_path)
 
 
-def test_what_needs_no_options_is_checked(task):
+def test_checks_that_need_no_options_run(task):
     """The audit was refused as a whole."""
     audit = audit_task(task)
     found = {finding.kind: finding for finding in audit.findings}
@@ -48,7 +48,7 @@ def test_what_needs_no_options_is_checked(task):
     assert all(finding.command for finding in audit.findings)
 
 
-def test_what_is_not_checked_says_why(task):
+def test_skipped_checks_say_why(task):
     """Agreement and sample size need options; with verdicts, so does everything that they add."""
     text = " ".join(audit_text(audit_task(task), details=True).split())
     assert f"a {task.scale} scale has no options" in text

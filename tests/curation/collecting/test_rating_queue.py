@@ -51,7 +51,7 @@ def test_an_item_that_five_ratings_cannot_turn_is_worth_nothing():
     assert unturned == pytest.approx(0.0, abs=1e-12)
 
 
-def test_prior_is_that_of_the_items():
+def test_the_prior_comes_from_the_items():
     """Shares drawn from Beta(1, 3) give back its mean and about its precision."""
     rng = np.random.default_rng(0)
     n_ratings = np.full(4000, 5)
@@ -252,7 +252,7 @@ def test_valued_ratings_beat_random_ones_at_equal_budget(name, positive):
     assert valued < 0.9 * random
 
 
-def test_a_queue_of_a_slice_has_its_items_alone():
+def test_a_queue_for_a_slice_contains_only_its_items():
     """Choices and pairs are of German items, for each quantity; the others are as without."""
     task = planted_task()
     german = {item.id for item in task.items if item.fields["language"] == "de"}

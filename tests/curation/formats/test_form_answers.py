@@ -60,7 +60,7 @@ def test_respondents_without_a_name_are_counted(tmp_path):
     assert {r.rater for r in task.ratings} == {f"respondent {k}" for k in range(1, 5)}
 
 
-def test_what_else_is_reasonable_becomes_a_response_set(tmp_path):
+def test_other_reasonable_answers_join_the_choice_in_a_response_set(tmp_path):
     """The others alone would be a set that never holds the rater's own choice."""
     path = written(tmp_path / "t.csv", form(TEXTS, also=True))
     task = task_of(path, {"label": [QUESTION], "set": [ALSO]}, separator=",")

@@ -136,7 +136,7 @@ def test_traces_of_langfuse_alone_name_nobody(tmp_path):
     assert "Export the scores too" in str(done.exception)
 
 
-def test_what_is_no_rating_is_counted(tmp_path):
+def test_scores_that_are_not_ratings_are_counted(tmp_path):
     rows = scores()
     rows += [score(0, dataType="CORRECTION", stringValue="Better text", name="output")]
     rows += [score(1, traceId=None, sessionId="se-1", who="Ada")]

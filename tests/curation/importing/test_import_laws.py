@@ -38,7 +38,7 @@ def _forms(*modules):
 
 SHAPES = _forms(public_shapes, rating_exports, survey_exports)
 SEVERAL = _forms(public_shapes, survey_exports)
-MORE = tuple(  # `test_rating_exports.py` follows the commands of the first of these
+MORE = tuple(  # `test_published_exports.py` follows the commands of the first of these
     pytest.param(make, marks=pytest.mark.slow)
     for make in _forms(rating_exports, crowd_files, study_exports)
 )

@@ -209,7 +209,7 @@ def test_existing_folder_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("option", [["--dry-run"], ["--raters", "a,b"], ["--property", "tone"]])
-def test_what_says_how_a_table_is_read_needs_one(tmp_path, option):
+def test_options_for_reading_a_table_need_a_table(tmp_path, option):
     """Nothing is written: `--dry-run` wrote the example, and the rest was passed over."""
     done = call_harness("curate", "new", "mine", *option, cwd=tmp_path)
     assert done.returncode == 2
@@ -543,7 +543,7 @@ def test_a_repeated_id_is_no_rater(tmp_path):
 
 @pytest.mark.parametrize("roles", [{}, {"criterion": ["aspect"]}, {"id": ["item"]}])
 @pytest.mark.parametrize("form", ["long", "wide"])
-def test_what_is_rated_is_kept_beside_the_id(tmp_path, form, roles):
+def test_the_rated_aspect_is_kept_with_the_id(tmp_path, form, roles):
     """Criteria of one text are items of one group, and judges are told which is which."""
     pairs = [(i, aspect) for i in range(6) for aspect in ("fluency", "style")]
     if form == "long":

@@ -1,64 +1,15 @@
-"""Published forms with nested, crossed and counted ratings are read right, or asked about."""
+"""Imports of nested, repeated and unlabelled ratings that published exports have."""
 
 from __future__ import annotations
 
 import csv
 import json
 
-import pytest
 from support import rating_exports, survey_exports
-from support.imported_shapes import check_asked, commands, first_import, is_right
+from support.imported_shapes import commands, first_import
 from support.processes import invoke
 
 from harness.tasks.schema import read_task_file
-
-AT_ONCE = (
-    rating_exports.sentences_of_summaries,
-    rating_exports.scores_of_dialogues,
-    rating_exports.classifications,
-    survey_exports.axes_of_summaries,
-    survey_exports.choices_by_annotator,
-    survey_exports.single_labels,
-    survey_exports.grid_of_google,
-    survey_exports.survey_of_two_headers,
-    survey_exports.workers_beside_scores,
-    survey_exports.sets_by_worker,
-    survey_exports.objects_by_annotator,
-    survey_exports.better_and_how_sure,
-)
-ASKED = (
-    rating_exports.listening_test,
-    rating_exports.photo_counts,
-    rating_exports.scores_of_experts_and_crowd,
-    rating_exports.explanations_without_raters,
-    rating_exports.scores_without_header,
-    rating_exports.preferences_with_reasons,
-    rating_exports.hundred_labels,
-    rating_exports.opinions_of_voices,
-    rating_exports.numbers_by_worker,
-    rating_exports.people_beside_models,
-    rating_exports.preferred_pictures,
-    rating_exports.opinions_of_screens,
-    survey_exports.nested_criteria,
-    survey_exports.lists_of_one,
-    survey_exports.attributes_by_worker,
-    survey_exports.safer_and_better,
-    survey_exports.helpful_replies,
-    survey_exports.authors_of_tweets,
-)
-
-
-@pytest.mark.parametrize("make", AT_ONCE)
-def test_nested_ratings_are_read_without_a_question(make, tmp_path, monkeypatch):
-    shape, done = first_import(make, tmp_path, monkeypatch)
-    assert done.exit_code == 0, done.exception
-    assert is_right(tmp_path, shape), done.output
-
-
-@pytest.mark.parametrize("make", ASKED)
-def test_a_printed_command_reads_each_form(make, tmp_path, monkeypatch):
-    """Forms that were without a task, or only with a wrong one, have a command that is right."""
-    check_asked(make, tmp_path, monkeypatch)
 
 
 def test_a_choice_that_repeats_a_cell_of_its_row_is_no_label(tmp_path, monkeypatch):
@@ -119,3 +70,21 @@ def test_an_option_called_none_was_a_column_without_a_name(tmp_path, monkeypatch
     assert done.exit_code == 0, done.exception
     labels = {option.label for option in read_task_file(tmp_path / "made" / "task.yaml").options}
     assert labels == {"Edema", "Fracture", "none of these"}
+
+
+def test_repeated_ratings_are_listed_as_rejected(tmp_path, monkeypatch):
+    """A post with several minorities has a row for each, with the same ratings of its worker."""
+    monkeypatch.chdir(tmp_path)
+    rows = [["item", "annotator", "label", "target"]]
+    rows += [
+        [f"d{i}", who, ("yes", "no")[(i + k) % 2], target]
+        for i in range(10)
+        for k, who in enumerate(("ann", "bea"))
+        for target in (("x",) if i % 3 else ("x", "y"))
+    ]
+    (tmp_path / "t.csv").write_text(rating_exports.table_text(rows), encoding="utf-8")
+    words = ("--id", "item", "--rater", "annotator", "--label", "label")
+    done = invoke("curate", "import", "t.csv", "--as", "made", *words)
+    assert done.exit_code == 0, done.exception
+    assert "20 ratings" in done.output
+    assert "Rejected: 8, listed in made/rejected.csv" in done.output

@@ -213,7 +213,7 @@ def test_a_reading_that_explains_all_that_others_do_and_more_is_taken(tmp_path):
     assert len(task.ratings) == N * 3 * 3
 
 
-def test_a_column_beside_a_rating_may_be_no_rating(tmp_path):
+def test_a_column_next_to_a_rating_may_not_be_a_rating(tmp_path):
     """A rater's confidence differs between raters, too: nothing is taken unasked."""
     path = table_of_criteria(tmp_path, ("answer", "sure", "rest"))
     with path.open() as file:

@@ -48,7 +48,7 @@ def test_card_counts_ratings_and_lists_changes(tmp_path):
     assert "changed after that in unrecorded ways" in data_card(load_task(folder))
 
 
-def test_names_are_no_markup(tmp_path):
+def test_names_are_escaped_in_markup(tmp_path):
     """What the task's author wrote is escaped."""
     folder = make_task_folder(tmp_path / "small", 8)
     yaml = TASK.replace("label: Toxic", f"label: '{BAD_NAME}'") + f"notice: 'a | b {BAD_NAME}'\n"

@@ -67,7 +67,7 @@ def test_this_machine_needs_no_certificate(host):
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "db.example.org", "127.0.0.1,db.example.org"])
 @pytest.mark.parametrize("mode", ["disable", "allow", "require", "verify-ca"])
-def test_another_machine_must_be_verified(host, mode):
+def test_connections_to_other_machines_must_be_verified(host, mode):
     """Every mode that does not check the name is refused."""
     assert store_address(f"postgresql://me@{host}/db").parameters["sslmode"] == "verify-full"
     with pytest.raises(RunError, match="verify-full"):

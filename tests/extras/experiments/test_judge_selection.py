@@ -46,7 +46,7 @@ def one_by_one(human, judges, rows, tau, positive):
     return np.array(values)
 
 
-def test_all_judges_at_once_are_each_judge_alone():
+def test_all_judges_at_once_equal_each_judge_separately():
     """Stacked judges give what a loop over judges and items gives."""
     population = draw_population(
         Scenario(space=THREE, n_items=8, n_judges=3), np.random.default_rng(0)

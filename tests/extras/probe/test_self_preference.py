@@ -71,7 +71,7 @@ def test_favour_in_pairs_is_compared_with_other_judges():
     assert preference.effect.value is None
 
 
-def test_what_is_not_known_is_named():
+def test_unknown_judges_systems_and_authors_are_named():
     """A judge that is not in the run, a system without texts, and texts without authors."""
     task = single_task()
     source = source_of(task, {"j": {"i0": "A"}})

@@ -268,7 +268,7 @@ def test_examples_are_items_that_the_judge_got_wrong_and_raters_agree_on(place):
     assert not [item for item in chosen.items if is_held_out(item, 0.3)]
 
 
-def test_what_is_tried_fits_the_judge(place):
+def test_only_strategies_that_apply_to_the_judge_are_tried(place):
     """Only ways of asking that apply, each once; none for a judge that reads no prompt."""
     task = harness.load_task("toxicity")
     first = names_to_try("smollm2", "smollm2", [], task, NO_SERVER, shows_examples=False)

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.analysis_inputs import source_of, task_of
+from support.analysis_inputs import race_of, source_of, task_of
 
 from harness.analysis import validate
-from harness.analysis.race_result import RaceResult
 from harness.extras.racing.race_pool import pool_of
 from harness.judging.judges.config import new_judge
 from harness.judging.parsing.verdict import Verdict
@@ -98,19 +97,4 @@ def test_race_returns_the_judge_that_a_ranking_at_one_reply_puts_first():
 )
 def test_race_says_that_it_compares_single_replies(n_replies, words):
     """In its first line, if judges give several."""
-    race = RaceResult(
-        ending="unique",
-        judge="a",
-        within=0.0,
-        alpha=0.05,
-        loss="squared",
-        n_items=60,
-        n_unrated=0,
-        n_groups=None,
-        n_drawn=60,
-        judges=(),
-        over_budget=False,
-        completed=False,
-        n_replies=n_replies,
-    )
-    assert words in found(race)
+    assert words in found(race_of("a", n_replies=n_replies))

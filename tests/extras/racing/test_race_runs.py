@@ -271,7 +271,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("more", "advice"), REFUSED, ids=lambda value: str(value)[:20])
-def test_what_a_race_cannot_be_is_refused(place, stub, more, advice):
+def test_options_that_conflict_with_a_race_are_rejected(place, stub, more, advice):
     """In one line, with exit 2, before anything is asked or written."""
     assert advice in refusal(place, *words(*more))
     assert stub.stats()["requests"] == 0

@@ -152,7 +152,7 @@ def test_faults_of_jsonl_name_line_and_remedy(tmp_path, text, message):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
-def test_another_encoding_is_refused(tmp_path, name, encoding):
+def test_a_different_encoding_is_rejected(tmp_path, name, encoding):
     """What is not UTF-8 is named with its line, not guessed."""
     path = write_csv(tmp_path / name, '"é"\n"x"\n', encoding)
     assert "Save the file as UTF-8" in fault(path)
@@ -355,7 +355,7 @@ def test_other_formats_are_refused(tmp_path, name):
     )
 
 
-def test_what_is_no_file_is_refused(tmp_path):
+def test_folders_and_pipes_are_rejected_as_tables(tmp_path):
     """A folder or a pipe is not read."""
     (tmp_path / "t.csv").mkdir()
     assert "not a regular file" in fault(tmp_path / "t.csv")

@@ -183,7 +183,7 @@ def test_calls_in_flight_do_not_mix_up_their_fates(stub):
     assert {failure.reason for failure in results[1::2]} == {"http_500"}
 
 
-def test_another_server_than_the_judges_own_gets_nothing(stub, monkeypatch):
+def test_only_the_judges_own_server_gets_requests(stub, monkeypatch):
     """A base URL in the environment does not move a judge, nor its key."""
     stub.reset()
     monkeypatch.setenv("GEMINI_API_BASE", stub.origin)

@@ -66,7 +66,7 @@ def test_the_unpacked_file_holds_the_same_model(tmp_path):
     assert [file.name for file in unpacked.parent.iterdir()] == [unpacked.name]
 
 
-def test_what_cannot_be_written_is_said(tmp_path):
+def test_a_failed_write_raises_and_leaves_nothing(tmp_path):
     """A folder that is a file is an OSError, and nothing half made stays."""
     blocked = tmp_path / "file"
     blocked.write_text("")

@@ -54,7 +54,7 @@ THOUGHT = ["<think>A or B? Mild.</think>\n\nB", "<think></think>Answer: B"]
 @pytest.mark.parametrize(
     "text", BARE + MARKED + BRACKETED + LED + LABELLED + JSON + REPEATED + THOUGHT
 )
-def test_what_means_an_option_is_that_option(text):
+def test_every_spelling_of_an_option_is_read(text):
     """However people and models write option B alone, it is B, and the set of B."""
     assert choice(text) == Parsed("answered", "B")
     assert endorsed(text) == Parsed("answered", ("B",))
@@ -77,7 +77,7 @@ def test_what_means_an_option_is_that_option(text):
         *("The answer is A and B.", "A, B, A", "<think>hm</think>A, B"),
     ],
 )
-def test_what_means_a_set_is_that_set(text):
+def test_every_spelling_of_a_set_is_read(text):
     """However people and models write both options, it is the set of both, in order."""
     assert endorsed(text) == Parsed("answered", ("A", "B"))
 

@@ -38,7 +38,7 @@ def test_a_text_is_kept_as_it_is(text, value):
         ("<think>a house", Parsed("invalid", reason="cut_off")),
     ],
 )
-def test_what_is_no_answer_is_kept_apart(text, expected):
+def test_abstentions_and_refusals_have_their_own_outcomes(text, expected):
     """Abstentions and refusals are outcomes of their own."""
     assert parse_text(text, abstain=True) == expected
 
@@ -83,7 +83,7 @@ def test_a_number_is_read(text):
         '{"score": 72',
     ],
 )
-def test_what_may_mean_something_else_is_not_read(text):
+def test_ambiguous_numbers_are_rejected(text):
     """Percentages, ranges, decimal commas, powers of ten and sentences are not numbers here."""
     assert parsed(text).outcome == "invalid"
     assert parsed(text).reason in REASONS

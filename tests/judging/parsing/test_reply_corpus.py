@@ -185,7 +185,7 @@ def test_the_shapes_are_many_and_mirrored():
         assert len(counts) > 1 or {"C", "tie"} & counts.keys()
 
 
-def test_another_reading_raises_the_version_of_the_grammar():
+def test_changed_readings_raise_the_version_of_the_grammar():
     """Exported baselines without texts compare this number: raise it where a reply is read anew.
 
     A corpus that grows needs a new digest, not a new version.

@@ -295,7 +295,7 @@ def test_retries_are_decided_in_one_layer(run, task):
     assert {(v.outcome, v.reason) for v in log.final.values()} == {("failed", "server_error")}
 
 
-def test_what_cannot_succeed_is_not_sent_again(run, task):
+def test_wrong_requests_are_not_retried(run, task):
     """A request that is wrong is recorded and not retried."""
 
     async def wrong(judge, request):

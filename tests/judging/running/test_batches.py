@@ -284,7 +284,7 @@ def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provide
             assert "sent again" in line
 
 
-def test_what_another_run_hands_in_after_a_look_is_waited_for(tmp_path):
+def test_batches_that_another_run_submits_later_are_awaited(tmp_path):
     """What it holds is read again when it has changed, for as long as anything is outstanding."""
     theirs, ours = ResponseCache(tmp_path / "cache"), ResponseCache(tmp_path / "cache")
     book = BatchLedger(tmp_path / "batches.json", partial(theirs.held.hold, tmp_path))
@@ -301,7 +301,7 @@ def test_what_another_run_hands_in_after_a_look_is_waited_for(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["link", "text"])
-def test_what_another_run_holds_and_cannot_be_read_is_one_line(tmp_path, damage):
+def test_an_unreadable_batch_file_of_another_run_is_one_line(tmp_path, damage):
     """It might hold what we would ask for."""
     theirs, ours = ResponseCache(tmp_path / "cache"), ResponseCache(tmp_path / "cache")
     book = BatchLedger(tmp_path / "batches.json", partial(theirs.held.hold, tmp_path))

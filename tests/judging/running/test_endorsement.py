@@ -147,7 +147,7 @@ def test_runs_with_endorsements_are_validated(task, stub, tmp_path):
     )
 
 
-def test_what_needs_whole_replies_is_refused(task):
+def test_strategies_that_need_whole_replies_are_rejected(task):
     """Votes, ensembles and forced choices; and a template without the option."""
     registry = load_judges()
     with pytest.raises(JudgeError, match="isn't compatible with self-consistency"):

@@ -70,7 +70,7 @@ def desk(tmp_path):
     desk.log.close()
 
 
-def test_what_comes_back_at_the_same_time_is_one_write(desk, monkeypatch):
+def test_simultaneous_replies_are_written_together(desk, monkeypatch):
     """Each worker goes on only when its own line is in the log; all are, once and in order."""
     monkeypatch.setattr(desk.log, "append", desk.append)
     assert asyncio.run(desk.receive_all()) == [True] * len(ITEMS)

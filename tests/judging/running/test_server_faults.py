@@ -178,7 +178,7 @@ def played(request, tmp_path_factory, stub):
 
 
 @pytest.mark.parametrize("fault", PASSING)
-def test_what_may_pass_is_asked_again_by_one_layer(played, fault):
+def test_temporary_faults_are_retried_by_one_layer(played, fault):
     """A unit that meets a fault twice is answered by its third request; three are all it gets.
 
     What they did not bring may come when the run is resumed, so it is not done.
@@ -207,7 +207,7 @@ def test_reply_that_cannot_be_read_is_paid_for_twice_at_most(played, fault):
 
 
 @pytest.mark.parametrize("fault", LASTING)
-def test_what_cannot_pass_is_recorded_and_not_asked_again(played, fault):
+def test_permanent_faults_are_recorded_without_a_retry(played, fault):
     """One request per unit, and the judge goes on to the next."""
     assert played.outcomes[fault] == {"failed": N}
     assert played.requests[fault] == N

@@ -95,7 +95,7 @@ def test_the_schema_is_part_of_the_key(task):
         ("[" * 9999, False),
     ],
 )
-def test_json_is_an_object_with_the_verdict_alone(text, expected):
+def test_json_contains_only_the_verdict(text, expected):
     """Anything else is plain text."""
     assert is_structured(text) is expected
 

@@ -139,7 +139,7 @@ def test_a_strategy_has_the_name_that_finds_it(name):
 @pytest.mark.parametrize(
     "name", ["guess", "few-shot", "few-shot:0", "cot:2", "cot@", "cot@logprob"]
 )
-def test_what_is_no_strategy_is_refused(name):
+def test_unknown_strategies_are_rejected(name):
     """Also a number that is missing, out of bounds or one too many."""
     with pytest.raises(
         ValueError, match=r"no such strategy\..*Use one of zero-shot|are not compat"

@@ -67,7 +67,7 @@ SCORES = {
 @pytest.mark.parametrize("score", SCORES)
 @given(case=cases())
 @settings(max_examples=60, deadline=None)
-def test_outcomes_are_those_of_the_definition(score, case):
+def test_outcomes_follow_the_definition(score, case):
     """Array arithmetic changes nothing: neither ties nor who is nearer."""
     ratings, verdicts = case
     used = (lambda x, y: 1 / (1 + abs(x - y))) if score == "similarity" else score
@@ -121,7 +121,7 @@ def test_the_best_verdicts_always_tie_or_win(case):
 
 @given(case=cases())
 @settings(max_examples=30, deadline=None)
-def test_equal_quality_is_no_quality(case):
+def test_equal_weights_for_raters_change_nothing(case):
     """Weights that are all the same change nothing, whatever their size."""
     ratings, verdicts = case
     for score in ("accuracy", "neg_rmse"):

@@ -43,7 +43,7 @@ def test_independent_raters_are_seldom_a_pair(accuracies, n):
 
 
 @pytest.mark.parametrize("accuracy", [0.7, 0.85, 0.95])
-def test_a_judge_of_any_quality_is_no_rater_s_pair(accuracy):
+def test_judges_of_any_quality_are_not_paired_with_a_rater(accuracy):
     """It agrees with each rater about as often."""
 
     def pairs(rng):

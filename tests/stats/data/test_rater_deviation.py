@@ -64,7 +64,7 @@ def test_groups_that_a_rater_answers_as_a_whole_are_no_evidence_item_by_item():
     assert by_item / 100 > 0.2
 
 
-def test_a_rater_who_guesses_is_flagged_alone():
+def test_only_the_rater_who_guesses_is_flagged():
     """Of ten raters with 10 % errors, the one who guesses on 100 items is found, and no other."""
     rng = np.random.default_rng(2)
     hits = others = 0

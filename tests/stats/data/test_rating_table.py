@@ -252,7 +252,7 @@ def test_rows_that_are_no_distribution_are_refused(rows):
         check_rows(np.array(rows), 2, "theta")
 
 
-def test_theta_of_another_task_is_refused():
+def test_a_theta_for_a_different_task_is_rejected():
     """One column per response set."""
     with pytest.raises(ValueError, match=r"theta has shape \(1, 2\); wanted \(n, 3\)"):
         multilabel(np.array([[0.5, 0.5]]), SPACE)

@@ -84,7 +84,7 @@ def test_all_e_values_average_to_1_over_every_window(bags, n_inside):
 
 
 @pytest.mark.parametrize(("bags", "n_inside"), BAGS)
-def test_p_is_what_enumeration_gives(bags, n_inside):
+def test_p_equals_an_enumeration(bags, n_inside):
     """P equals the chance of a score at least as large, for three items and every window."""
     windows = list(enumerate_windows(bags, n_inside))
     scores = np.array([sum_of_scores(bags, x) for x, _ in windows])

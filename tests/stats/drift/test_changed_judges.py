@@ -53,7 +53,7 @@ def test_any_false_alarm_is_rare():
         ({"a": {"f": 0.2}}, 1.0, "alpha is 1.0"),
     ],
 )
-def test_what_makes_no_decision_is_refused(p_values, alpha, message):
+def test_missing_streams_and_wrong_numbers_are_rejected(p_values, alpha, message):
     """A judge without a stream and numbers out of range are errors."""
     with pytest.raises(ValueError, match=message):
         changed_judges(p_values, alpha=alpha)

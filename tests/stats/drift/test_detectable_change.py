@@ -78,7 +78,7 @@ def test_the_same_seed_gives_the_same_result():
         (draw_baseline(n=12, noise=0.9), "not_even_all_items"),
     ],
 )
-def test_what_cannot_be_detected_has_a_reason(counts, reason):
+def test_undetectable_changes_have_a_reason(counts, reason):
     """Unknown noise, few items and much noise give no number."""
     result = detect(counts, n_looks=1)
     assert (result.n_changed, result.share, result.power, result.reason) == (

@@ -177,7 +177,7 @@ def test_share_is_that_of_labels_and_judge():
     assert result.powered.value == pytest.approx(result.estimate.value, abs=0.01)
 
 
-def test_useless_judge_that_was_chosen_leaves_the_labels_alone():
+def test_a_useless_judge_that_was_selected_leaves_only_the_labels():
     """Where ten judges were tried and none helps, the labels' own interval is reported."""
     labelled, judged = population(1, accuracy=0.5)
     result = population_share([PopulationStratum(labelled, judged)], n_judges=10)

@@ -35,7 +35,7 @@ def test_the_shares_of_any_number_of_validations_have_a_limit(n):
     assert shares == sorted(shares, reverse=True)
 
 
-def test_there_is_no_validation_before_the_first():
+def test_validations_are_numbered_from_one():
     """Numbers begin with 1."""
     with pytest.raises(ValueError, match="the first validation is 1"):
         share_of_validation(0)
@@ -51,7 +51,7 @@ def test_a_level_lies_between_what_it_spends_and_the_sum(spent, before, correlat
 
 
 @given(LEVELS, LEVELS, st.floats(0.05, 0.999))
-def test_a_level_spends_what_it_may(spent, before, correlation):
+def test_a_level_spends_its_share_of_alpha(spent, before, correlation):
     """The chance that only the later of two normal statistics rejects, by scipy's integral."""
     level = level_after(spent, [(before, correlation)])
     ends = norm.isf([before, level])

@@ -30,7 +30,7 @@ def test_sides_that_are_asked_for_apart_see_the_same_resamples(groups):
     assert np.array_equal(together.replicates, np.vstack([side.replicates for side in apart]))
 
 
-def test_without_resamples_there_are_values_alone():
+def test_without_resamples_there_are_only_values():
     """No replicates, of no side and of some."""
     resampling = seeded(n_resamples=0)
     engine = Engine.draw(resampling.units(3), resampling)
@@ -38,7 +38,7 @@ def test_without_resamples_there_are_values_alone():
     assert engine.of([]).replicates.shape == (0, 0)
 
 
-def test_no_sides_had_no_resamples_and_could_not_stand_beside_others():
+def test_empty_sides_have_as_many_resamples_as_other_sides():
     """No sides have as many replicates, of none, as the sides that they stand beside."""
     resampling = seeded(n_resamples=7)
     assert Engine.draw(resampling.units(3), resampling).of([]).replicates.shape == (0, 7)

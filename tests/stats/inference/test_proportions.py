@@ -45,7 +45,7 @@ def test_an_exact_interval_contains_the_observed_share_and_has_a_width(share, n)
 
 
 @pytest.mark.parametrize(("share", "n"), [(-0.1, 5), (1.1, 5), (0.5, 0), (float("nan"), 5)])
-def test_no_interval_is_made_of_what_is_no_share(share, n):
+def test_values_that_are_not_shares_have_no_interval(share, n):
     """No interval from nothing."""
     with pytest.raises(ValueError, match="no interval"):
         share_interval(share, n)

@@ -156,7 +156,7 @@ def test_without_names_of_raters_it_is_na_with_the_reason():
     assert "Next: Leave out --metric, because other metrics don't need the raters' names." in text
 
 
-def test_where_no_choice_was_asked_it_is_na_with_the_reason():
+def test_the_advantage_without_choices_is_na_with_a_reason():
     """A judge asked for response sets alone has no advantage."""
     ratings, _ = ratings_and_judges()
     human, *_ = raters_table(
@@ -170,7 +170,7 @@ def test_where_no_choice_was_asked_it_is_na_with_the_reason():
 
 
 @pytest.mark.parametrize("choices", [{"mode": "third_class"}, {"level": "macro"}])
-def test_what_it_is_not_defined_for_is_refused(choices):
+def test_modes_and_levels_without_an_advantage_are_rejected(choices):
     """It compares single choices as they were given."""
     ratings, verdicts = ratings_and_judges()
     task = task_of(ratings, options=KEYS)

@@ -18,7 +18,7 @@ def value_of(name, membership, counts):
     return float(row.value(totals)), row.reason(totals)
 
 
-def test_similarities_are_those_of_the_definition():
+def test_similarities_follow_the_definition():
     """Passonneau 2006: 1 for equal sets, 2/3 for a subset, 1/3 for an overlap, times Jaccard."""
     assert jaccard(SETS)[0].tolist() == [1.0, 0.5, 0.0, 0.0, 0.0]
     np.testing.assert_allclose(masi(SETS)[0, :4], [1.0, 0.5 * 2 / 3, 0.0, 0.0])

@@ -35,7 +35,7 @@ def value(rows, answers, name, *, weights=None, items=None):
 
 @given(st.lists(st.tuples(*[st.integers(0, 20)] * 3), min_size=3, max_size=12))
 @example([(0, 0, 0), (0, 0, 12), (0, 1, 20), (0, 7, 14), (1, 0, 8)])  # a tie of 1 + 20 and 7 + 14
-def test_metrics_are_those_of_scipy_and_numpy(triples):
+def test_metrics_equal_those_of_scipy_and_numpy(triples):
     """Errors, correlations and alpha of the judge's numbers and the raters' means."""
     x, y = [float(t[0]) for t in triples], np.array([(t[1] + t[2]) / 2 for t in triples])
     rows, error = [t[1:] for t in triples], np.array(x) - y

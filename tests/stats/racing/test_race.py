@@ -62,7 +62,7 @@ def finish(design, losses, standing=None):
 
 
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.02, 0.3]))
-def test_bets_are_those_of_the_definition(seed, within):
+def test_bets_follow_the_definition(seed, within):
     """Vectorised bets equal bets made item by item."""
     losses, ranges = random_pool(seed)
     draws = Draws(ranges, np.ones(len(ranges)))

@@ -55,7 +55,7 @@ def test_concordance_is_that_of_all_pairs_of_items_and_labels(seed):
     assert auc(items) == pytest.approx(right / pairs)
 
 
-def test_correlations_are_those_of_scipy():
+def test_correlations_equal_scipys():
     """Mean and median of the ratings are what the score is correlated with."""
     items = scored()
     assert spearman(items, items.median) == pytest.approx(

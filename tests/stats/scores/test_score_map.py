@@ -62,7 +62,7 @@ def test_direction_is_found(sign, ascends):
     assert fit.mean.ascends == ascends
 
 
-def test_map_depends_on_the_order_of_scores_alone():
+def test_the_map_depends_only_on_the_order_of_scores():
     """Another increasing curve of the scores gives the same values."""
     scores, values, weights = drawn()
     units = np.arange(len(scores))

@@ -130,7 +130,7 @@ def test_the_difference_of_two_judges_is_one_of_losses():
     assert 0 < difference.interval.low < difference.value
 
 
-def test_judge_without_response_sets_is_na_there_alone():
+def test_a_judge_without_response_sets_is_na_only_in_set_metrics():
     """The reason is what is missing, and forced-choice metrics stand."""
     human = count_table("human", [["toxic"], ["fine"]], [[("toxic",)], [("fine",)]])
     estimates = evaluate_judges(human, count_table("z", [["toxic"], ["fine"]])).estimates["z"]

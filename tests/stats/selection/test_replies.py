@@ -131,7 +131,7 @@ def test_drawn_replies_are_as_many_and_of_those_given(judge, n_replies):
     assert (drawn[n_given == n_replies] == given_counts[n_given == n_replies]).all()
 
 
-def test_no_item_leaves_one_reply_and_none_is_no_number_of_replies():
+def test_no_items_mean_one_reply_and_zero_replies_are_rejected():
     """Judges of no items are compared at one reply; zero replies are refused."""
     assert samples_per_item(np.empty(0)) == 1
     replies = Replies(np.array([[1.0, 0.0]]), np.array([1.0]))

@@ -38,7 +38,7 @@ def test_labels_are_permuted_within_blocks():
     assert permutation_p(values, labels, blocks, np.random.default_rng(0)) == pytest.approx(1.0)
 
 
-def test_nothing_to_permute_is_no_test():
+def test_labels_without_variation_have_no_permutation_test():
     """One label, one label per block, equal values, or no label at all."""
     rng, values = np.random.default_rng(0), np.arange(6.0)
     one, blocks = np.zeros(6, dtype=int), np.repeat([0, 1], 3)

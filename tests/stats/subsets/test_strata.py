@@ -242,7 +242,7 @@ def test_strata_against_a_loop_over_resamples(grouped):
     assert (interval.low, interval.high) == pytest.approx(wanted)
 
 
-def test_judges_together_are_judges_alone():
+def test_judges_have_the_same_numbers_together_and_separately():
     """One walk for several judges changes no number of any, where items are drawn one by one."""
     rng = np.random.default_rng(0)
     human = rng.multinomial(3, [0.5, 0.3, 0.2], 50)

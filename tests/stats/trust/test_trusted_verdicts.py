@@ -151,7 +151,7 @@ def test_the_better_of_two_confidences_decides(grouped):
 
 
 @pytest.mark.parametrize(("errors", "bound"), [([0.0, 1.5], 0.1), ([0.0, 1.0], 1.0)])
-def test_what_is_out_of_range_is_refused(errors, bound):
+def test_arguments_out_of_range_are_rejected(errors, bound):
     with pytest.raises(ValueError, match=r"outside|between"):
         trust_verdicts({}, np.array(errors), bound=bound, rng=rng())
 
