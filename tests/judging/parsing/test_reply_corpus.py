@@ -30,6 +30,9 @@ families ``fresh_1`` and on were written without any sight of the reader, in the
 evaluation tools, and are harder: 62, 81, 57, 67, 74, 82, 93, 83, 90 and 77% were read at first,
 with two mistakes. The families of opposites look like them and state no answer. Set
 HARNESS_REPLIES to score more folders, separated as in PATH.
+
+The default tests fill in each template of `THINNED` for some tasks and options, the slow ones for
+all.
 """
 
 from __future__ import annotations
@@ -61,8 +64,8 @@ STRANGERS = HERE / "strangers"
 NEWCOMERS = HERE / "newcomers"
 OUTSIDERS = HERE / "outsiders"
 GUESTS = HERE / "guests"
-WRITTEN_BY_SHAPE = [SHAPES, STRANGERS, NEWCOMERS, OUTSIDERS, GUESTS]
-SHIPPED = [CORPUS, HERE / "held_out", HERE / "adversarial", *WRITTEN_BY_SHAPE]
+THINNED = [SHAPES, STRANGERS, NEWCOMERS, OUTSIDERS]
+SHIPPED = [CORPUS, HERE / "held_out", HERE / "adversarial", *THINNED, GUESTS]
 READ_BY_VERSION = {16: "4742442ea5255214"}  # of the readings of `SHIPPED`
 NO_OPTION = {"abstained", "refused", "unreadable"}
 LEAST_RIGHT = 0.95  # of the replies that a person can read
@@ -116,10 +119,10 @@ def task_of(fields: dict, text: str) -> Task:
     )
 
 
-def rows_of(folder: Path) -> list[dict]:
+def rows_of(folder: Path, *, some: bool = False) -> list[dict]:
     path = folder / "replies.jsonl"
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines] + shape_rows(folder)
+    return [json.loads(line) for line in lines] + shape_rows(folder, some=some)
 
 
 @cache
@@ -132,11 +135,11 @@ def reader_of(folder: Path, task: str, strategy: str, item: str) -> ReplyReader:
 
 
 @cache
-def score(folder: Path) -> Score:
-    """Read all replies of a folder and compare them with their labels."""
+def score(folder: Path, *, some: bool = False) -> Score:
+    """Read the replies of a folder, or some by shape, and compare them with their labels."""
     misread, lost, n_readable, reasons, readings = [], [], 0, Counter(), []
     by_shape: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for row in rows_of(folder):
+    for row in rows_of(folder, some=some):
         reply = Reply(
             request="0" * 64, text=row["reply"], finish_reason=row.get("finish_reason", "stop")
         )
@@ -157,17 +160,32 @@ def score(folder: Path) -> Score:
     return Score(misread, lost, n_readable, reasons, json.dumps(readings), by_shape)
 
 
-@pytest.mark.parametrize("folder", [*SHIPPED, *MORE], ids=lambda path: path.name)
-def test_no_reply_is_misread_and_19_in_20_are_read(folder):
+def check(result: Score) -> None:
     """Nothing is read that a person reads differently, and at most 5% of the rest is lost."""
-    result = score(folder)
     assert result.misread == []
     assert result.right >= LEAST_RIGHT, "\n".join(result.lost)
     assert result.reasons.keys() <= REASONS.keys()
 
 
-@pytest.mark.parametrize("folder", [*WRITTEN_BY_SHAPE, *MORE], ids=lambda path: path.name)
-def test_no_option_is_lost_more_often_than_another(folder):
+@pytest.mark.parametrize("folder", [*SHIPPED, *MORE], ids=lambda path: path.name)
+def test_no_reply_is_misread_and_19_in_20_are_read(folder):
+    """Every template of a shape is read for some of its tasks and options."""
+    check(score(folder, some=True) if folder in THINNED else score(folder))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", THINNED, ids=lambda path: path.name)
+def test_no_reply_by_shape_is_misread_in_any_task(folder):
+    """Every template is read for all of its tasks and options."""
+    check(score(folder))
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [*(pytest.param(folder, marks=pytest.mark.slow) for folder in THINNED), GUESTS, *MORE],
+    ids=lambda path: path.name,
+)
+def test_all_options_are_read_equally_often(folder):
     """Of the replies of a shape, the numbers read of any two options differ by one at most."""
     uneven = {
         shape: counts
@@ -181,10 +199,13 @@ def test_the_shapes_are_many_and_mirrored():
     """At least 600 replies written by hand, each for every option it can be about."""
     shapes = yaml.safe_load((SHAPES / "shapes.yaml").read_text("utf-8"))
     assert sum(len(group["replies"].splitlines()) for group in shapes.values()) >= 600
-    for counts in score(SHAPES).by_shape.values():
-        assert len(counts) > 1 or {"C", "tie"} & counts.keys()
+    options = defaultdict(set)
+    for row in shape_rows(SHAPES):
+        options[row["family"], row["task"]].add(row["about"])
+    assert all(len(about) > 1 or {"C", "tie"} & about for about in options.values())
 
 
+@pytest.mark.slow
 def test_changed_readings_raise_the_version_of_the_grammar():
     """Exported baselines without texts compare this number: raise it where a reply is read anew.
 
