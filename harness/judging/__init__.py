@@ -1,1 +1,1 @@
-"""Running judges: prompts, judges, parsing, execution and storage."""
+"""Running of judges: prompts, judges, parsing, execution and storage."""

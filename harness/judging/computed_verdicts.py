@@ -1,4 +1,4 @@
-"""All verdicts in a run: those read from replies, and those computed from other verdicts."""
+"""All verdicts in a run: those parsed from replies and those computed from others."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def computed_verdicts(
 def fitted_in_run(
     specs: Sequence[JudgeSpec], replies: Mapping[str, Sequence[Verdict]], task: Task
 ) -> dict[str, Fitted]:
-    """Return the values that later rounds reuse from the run, by judge. See `Strategy.fit`.
+    """Return each judge's fitted values, which later rounds reuse. See `Strategy.fit`.
 
     Refitting in a round would shift the verdicts on all items together, but the tests of a round
     need independent items.
@@ -84,7 +84,7 @@ def fitted_in_run(
 def notes_on(
     specs: Sequence[JudgeSpec], replies: Mapping[str, Sequence[Verdict]], task: Task
 ) -> list[str]:
-    """Return notes for the reader about each judge's replies. See `Strategy.notes`."""
+    """Return notes about each judge's replies for the reader. See `Strategy.notes`."""
     by_judge: Mapping[str, Sequence[Verdict]] = {}
     if any(spec.members for spec in specs):
         by_judge = computed_verdicts([s for s in specs if not s.members], replies, task)

@@ -1,4 +1,4 @@
-"""Fingerprints of judges, which identify a judge whatever its name."""
+"""Fingerprints of judges, which identify a judge regardless of its name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ N_DIGITS = 16
 def fingerprints_of(
     specs: Sequence[JudgeSpec], task: Task, prompts: Prompts, prompted: Container[str]
 ) -> dict[str, str]:
-    """Return the fingerprint of each judge, by name: 16 hex digits.
+    """Return each judge's fingerprint, which has 16 hex digits, by the judge's name.
 
     It covers model, address, parameters, strategy, form of answer and ``reask``. For the judges in
     ``prompted`` it also covers templates, demonstrations and the task's question. The number of
@@ -66,7 +66,7 @@ def fingerprints_of(
 
 
 def _shown(spec: JudgeSpec, prompts: Prompts) -> list[object]:
-    """Return a judge's templates, its demonstrations and whether options are shuffled."""
+    """Return a judge's templates and demonstrations, and whether options are shuffled."""
     names = [template_name(kind, spec.asking, spec.prompts) for kind in ELICITATIONS]
     texts = [prompts.templates[name].text for name in names if name in prompts.templates]
     drawn = prompts.demonstrations if spec.asking.n_demonstrations else None
@@ -75,7 +75,7 @@ def _shown(spec: JudgeSpec, prompts: Prompts) -> list[object]:
 
 
 def fingerprint_of_verdicts(verdicts: Iterable[Verdict]) -> str:
-    """Return the fingerprint of a judge known only by its verdicts."""
+    """Return a fingerprint of verdicts, for a judge whose specification is unknown."""
     rows = ([v.item, v.elicitation, v.sample, v.outcome, v.value] for v in verdicts)
     return _digest(sorted(map(json.JSONEncoder(default=str).encode, rows)))
 

@@ -1,4 +1,4 @@
-"""Specifications of judges, as a run's manifest keeps them."""
+"""Specifications of judges, as stored in a run's manifest."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _RESERVED = frozenset(
 
 
 class Price(BaseModel):
-    """Price of tokens, in USD per million.
+    """Prices of tokens in USD per million.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Price(BaseModel):
         cached_tokens: int = 0,
         written_tokens: int = 0,
     ) -> float:
-        """Return the cost of a reply in USD; prompt tokens include those cached and written."""
+        """Return a reply's cost in USD. Prompt tokens include cached and written tokens."""
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
         fresh = max(0, prompt_tokens - cached_tokens - written_tokens)
@@ -109,11 +109,11 @@ class Price(BaseModel):
 
     @property
     def most_input(self) -> float:
-        """Highest price of a prompt token: new, read from the cache or written to it."""
+        """Highest price of a prompt token, which can be new, cached or written to the cache."""
         return max(self.input, self.cached or 0.0, self.cache_write or 0.0)
 
     def in_batch(self) -> Price:
-        """Return the price for requests in a batch."""
+        """Return the price that applies to requests in a batch."""
         rates = {
             name: None if rate is None else rate * self.batch
             for name, rate in self.model_dump(exclude={"batch"}).items()
@@ -125,7 +125,7 @@ FREE = Price(input=0, output=0)
 
 
 class JudgeSpec(BaseModel):
-    """Specification of a judge; never contains a key.
+    """Specification of a judge. It never contains an API key.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ class JudgeSpec(BaseModel):
         return named(self.strategy)
 
     def n_samples(self, wanted: int | None) -> int:
-        """Return the number of verdicts per item and elicitation, given the requested number.
+        """Return the number of verdicts per item and elicitation for the requested number.
 
         The number is even if answers are shown in both orders. Otherwise a round with more of one
         order would differ from the run even if the judge hasn't changed.
@@ -258,11 +258,11 @@ class JudgeSpec(BaseModel):
 
     @property
     def sent_params(self) -> dict[str, JsonValue]:
-        """Parameters sent with each call: those that are not null."""
+        """Parameters sent with each call, which exclude those set to null."""
         return {key: value for key, value in self.params.items() if value is not None}
 
     def entry(self) -> JsonObject:
-        """Return the judge as an entry of judges.yaml, from which the same judge is loaded.
+        """Return the judge as an entry for judges.yaml that loads as the same judge.
 
         The entry has every field, because the default of a field depends on others.
         """
@@ -272,7 +272,7 @@ class JudgeSpec(BaseModel):
         return entry
 
     def __repr__(self) -> str:
-        """Return one line without params, key and script."""
+        """Describe the judge in one line, without its params, key and script."""
         return f"JudgeSpec({self.name!r}, {self.kind} {self.model!r}, {self.samples} samples)"
 
     __str__ = __repr__
@@ -377,14 +377,14 @@ class JudgeSpec(BaseModel):
 
 
 def with_answer(fields: JsonObject) -> JsonObject:
-    """Return a judge's fields with its strategy's form of answer, if they have none."""
+    """Add a strategy's form of answer to a judge's fields, unless the fields set one."""
     with suppress(ValueError):  # which the strategy's own field reports
         return {"answer": named(str(fields.get("strategy", DEFAULT.name))).answer, **fields}
     return fields
 
 
 def control_judges(specs: Iterable[JudgeSpec]) -> frozenset[str]:
-    """Return the names of controls: judges of control kinds, and ensembles of only those."""
+    """Return the names of control judges and of ensembles with only control judges."""
     specs = list(specs)
     alone = {spec.name for spec in specs if spec.kind in CONTROL_KINDS}
     joined = {spec.name for spec in specs if spec.members and alone.issuperset(spec.members)}
@@ -392,7 +392,7 @@ def control_judges(specs: Iterable[JudgeSpec]) -> frozenset[str]:
 
 
 def easier_strategies(spec: JudgeSpec, task: Task) -> tuple[str, ...]:
-    """Return alternative strategies that make a judge's replies easier to parse.
+    """Return names of strategies that would make the judge's replies easier to parse.
 
     Log-probabilities cover the first token, which isn't the answer if a model reasons first.
     Anthropic doesn't report any.

@@ -1,4 +1,4 @@
-"""What a model's name tells: its provider, whether it reasons first, and its listed prices.
+"""Facts about a model by its name: provider, listed prices and whether it reasons first.
 
 The list is read without importing litellm.
 """
@@ -32,7 +32,7 @@ ANSWERS_AT_ONCE = re.compile(r"instruct|non-?(?:thinking|reasoning)|no-?think", 
 
 
 def provider_of(model: str) -> str:
-    """Return the provider in a litellm model string; without a prefix, OpenAI or Anthropic."""
+    """Return the provider in a litellm model string. Without a prefix, infer it from the name."""
     prefix, slash, _ = model.partition("/")
     if slash:
         return prefix
@@ -40,7 +40,7 @@ def provider_of(model: str) -> str:
 
 
 def listed_model(model: str) -> JsonObject:
-    """Return a model's entry in litellm's list, or an empty dict if it has none."""
+    """Return litellm's entry for a model, or an empty dict if litellm does not list it."""
     provider, _, bare = model.partition("/")
     entry = _price_list().get(model)
     if entry is None and _price_list().get(bare, {}).get("litellm_provider") == provider:

@@ -1,4 +1,4 @@
-"""The interface of judges, and base classes for judges that read prompts."""
+"""Interface of judges, and base classes for judges that read prompts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REPORTED = ("text", "model", "fingerprint", "finish_reason", "reasoning")  # tex
 
 
 class Judge(ABC):
-    """A system that rates items in place of humans.
+    """System that rates items in place of humans.
 
     Each kind of judge is a subclass. A subclass of `PromptedJudge` only needs to implement `ask`.
 
@@ -82,7 +82,7 @@ class Judge(ABC):
 
     @classmethod
     def check(cls, spec: JudgeSpec, task: Task | None = None) -> None:
-        """Raise `JudgeUnavailable` if the judge cannot run here, or does not apply to the task.
+        """Raise `JudgeUnavailable` if the judge cannot run here or does not apply to the task.
 
         By default a judge only needs the key that its specification names.
         """
@@ -91,7 +91,7 @@ class Judge(ABC):
 
     @abstractmethod
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit, or for a pair, the first turn."""
+        """Return the request for a unit. For a pair, this is the first turn."""
 
     @abstractmethod
     def follow_up(self, request: Request, reply: Reply) -> Request:
@@ -115,7 +115,7 @@ class Judge(ABC):
 
     @classmethod
     def announcement(cls, spec: JudgeSpec) -> str:
-        """Return one line on how the first call will change this machine; usually empty."""
+        """Describe in one line how the first call changes this machine, or return ""."""
         del spec
         return ""
 
@@ -145,10 +145,10 @@ class Judge(ABC):
         return self.spec.concurrency if self.spec.remote else 0
 
     def recorded(self, replies: Sequence[Reply]) -> None:  # noqa: B027 -- most kinds need nothing
-        """Release replies that are now written and stored."""
+        """Release replies that have now been written to the log and stored."""
 
     def leave(self) -> None:  # noqa: B027 -- most calls end soon
-        """End long calls with `NotAsked`, because the run is not sending any more requests."""
+        """End long calls with `NotAsked`, because the run is not sending more requests."""
 
     async def aclose(self) -> None:  # noqa: B027 -- most kinds have none
         """Release connections and models."""
@@ -158,7 +158,7 @@ class Judge(ABC):
 
 
 class PromptedJudge(Judge):
-    """A judge that builds its requests from prompt templates."""
+    """Judge that builds its requests from prompt templates."""
 
     reads_prompts = True
 
@@ -191,7 +191,7 @@ class PromptedJudge(Judge):
         return self.spec.sent_params
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit, or for a pair, the first turn."""
+        """Return the request for a unit. For a pair, this is the first turn."""
         messages = self._prompts.messages(
             self._items[unit.item],
             unit.elicitation,
@@ -214,14 +214,14 @@ class PromptedJudge(Judge):
         return empty.with_messages(messages).for_sample(request.sample)
 
     def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:
-        """Return the request that asks again after an unreadable reply."""
+        """Return the second question after an unreadable reply."""
         question = self._prompts.reask(unit, kind, self._asking, own=self.spec.prompts)
         turns = (Message("assistant", reply.text), Message("user", question))
         return request.with_messages((*request.messages, *turns))
 
 
 def key_of(judge: str, variable: str | None) -> str | None:
-    """Return the key from a judge's environment variable, or None if the judge names none.
+    """Return the key in a judge's environment variable, or None if no variable is set for it.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def key_of(judge: str, variable: str | None) -> str | None:
 
 
 def current_key(judge: str, variable: str | None) -> str | None:
-    """Return the key at the time of a call; a missing key stops the judge."""
+    """Return the key for a call, or stop the judge if the key is missing."""
     try:
         return key_of(judge, variable)
     except JudgeUnavailable:
@@ -249,7 +249,7 @@ def current_key(judge: str, variable: str | None) -> str | None:
 
 
 def without_key(reply: Reply, variable: str | None) -> Reply:
-    """Return a reply with the key masked, in case the server repeated it."""
+    """Mask the key in a reply, in case the server repeated it."""
     key = os.environ.get(variable or "", "").strip()
     if len(key) < MIN_KEY_CHARS:
         return reply

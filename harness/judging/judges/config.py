@@ -1,4 +1,4 @@
-"""New judges, by `judges.yaml`: the bundled aliases and the user's."""
+"""Configuration of new judges: the bundled aliases and the user's `judges.yaml`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _DEFAULTS: dict[str, JsonObject] = {
 
 
 def new_judge(**fields: object) -> JudgeSpec:
-    """Return a judge whose other fields have the defaults of its kind, provider and strategy.
+    """Build a judge from some fields, with defaults from its kind, provider and strategy.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _with_defaults(fields: JsonObject) -> JsonObject:
 
 
 def why_samples(spec: JudgeSpec, wanted: int | None) -> str:
-    """Return the reason for a judge's number of replies per item, see `JudgeSpec.n_samples`."""
+    """Explain a judge's number of replies per item. See `JudgeSpec.n_samples`."""
     if spec.asking.gives_distribution:
         return "because one reply has the probabilities of all answers"
     if wanted:
@@ -115,7 +115,7 @@ def why_samples(spec: JudgeSpec, wanted: int | None) -> str:
 
 
 def explained(spec: JudgeSpec, reason: str) -> str:
-    """Return a failure's slug, meaning and remedy, naming the server and the key's variable."""
+    """Explain a failure and its remedy, naming the judge's server and key variable."""
     provider = PROVIDERS.get(provider_of(spec.model))
     address = spec.base_url or (provider.address if provider else None)
     text = explain(reason, address=address, key_env=spec.key_env)
@@ -123,7 +123,7 @@ def explained(spec: JudgeSpec, reason: str) -> str:
 
 
 def _as_entry(spec: JudgeSpec, line: re.Match[str]) -> str:
-    """Return a field as a line of judges.yaml, if the entry must set it."""
+    """Return a field as a full entry for judges.yaml, if the entry must set more fields."""
     name = spec.name.removesuffix(f"@{spec.strategy}")
     bundled = _bundled_judges().get(name)
     if name != spec.model and (bundled is None or bundled.model != spec.model):
@@ -134,7 +134,7 @@ def _as_entry(spec: JudgeSpec, line: re.Match[str]) -> str:
 
 
 def _default_params(fields: JsonObject, defaults: JsonObject, own: JsonObject) -> JsonObject:
-    """Return a judge's default parameters, with enough tokens for its kind of replies."""
+    """Return a judge's default parameters, with enough tokens for its kind of reply."""
     if fields["kind"] in CHAT_KINDS and reasons_first(str(fields.get("model")), own):
         defaults = with_room(defaults, REASONING_MAX_TOKENS)
     if fields.get("answer") == "schema":
@@ -145,14 +145,14 @@ def _default_params(fields: JsonObject, defaults: JsonObject, own: JsonObject) -
 
 
 def _without_other_limits(defaults: JsonObject, params: JsonObject) -> JsonObject:
-    """Return the defaults without a token limit that the user set under a different name."""
+    """Drop default token limits if the user set a token limit under any name."""
     if all(params.get(name) is None for name in TOKEN_LIMITS):
         return defaults
     return {name: value for name, value in defaults.items() if name not in TOKEN_LIMITS}
 
 
 def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
-    """Return a judge with a strategy, which becomes part of its name.
+    """Add a strategy to a judge and to the judge's name.
 
     The judge's own strategy and the new one are joined if they are compatible. The judge keeps its
     form of answer unless the new strategy sets one.
@@ -177,14 +177,14 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
 
 
 def _answer_under(whole: Strategy, added: Strategy, spec: JudgeSpec) -> AnswerForm:
-    """Return a judge's form of answer under a new strategy."""
+    """Return the form of answer for a judge to which a strategy was added."""
     if not whole.has_schema:
         return "plain"
     return "schema" if added.answer == "schema" else spec.answer
 
 
 def with_reask(spec: JudgeSpec) -> JudgeSpec:
-    """Return a new judge with ``reask`` at its default: 1 if the judge can be asked again."""
+    """Set the default ``reask`` of a new judge: 1 if it supports a second question."""
     is_settled = "reask" in spec.model_fields_set or spec.kind not in CHAT_KINDS
     if is_settled or not spec.asking.can_reask:
         return spec
@@ -192,7 +192,7 @@ def with_reask(spec: JudgeSpec) -> JudgeSpec:
 
 
 def with_max_tokens(spec: JudgeSpec, max_tokens: int) -> JudgeSpec:
-    """Return a judge with a token limit on its replies.
+    """Set a limit on the tokens of a judge's replies.
 
     Judges that send no token limit or read one token's probabilities are returned unchanged.
     """
@@ -205,7 +205,7 @@ def with_max_tokens(spec: JudgeSpec, max_tokens: int) -> JudgeSpec:
 
 
 def load_judges(path: Path | None = None) -> dict[str, JudgeSpec]:
-    """Read the bundled aliases and the user's, which override them.
+    """Read the bundled aliases and the user's aliases, which take precedence.
 
     Parameters
     ----------
@@ -227,13 +227,13 @@ def load_judges(path: Path | None = None) -> dict[str, JudgeSpec]:
 
 
 def judges_folder(path: Path | None = None) -> Path | None:
-    """Return the folder of the user's judges file, which contains judges' own templates."""
+    """Return the folder of the user's judges file. Judges' own templates are there too."""
     own = path or user_file()
     return own.parent if own else None
 
 
 def bundled_judges() -> dict[str, JudgeSpec]:
-    """Return the bundled aliases, without the user's."""
+    """Return the bundled aliases without the user's aliases."""
     return dict(_bundled_judges())
 
 
@@ -269,7 +269,7 @@ def _spec_from(path: Path, name: str, entry: object, bundled: Mapping[str, Judge
 
 
 def _at_gateway(bundled: JudgeSpec, entry: JsonObject) -> JsonObject:
-    """Return the user's entry for a bundled judge that is moved to a different address.
+    """Complete a user's entry that sends a bundled judge's requests to a different address.
 
     It keeps its model if the entry names none, and its provider's protocol unless the entry names a
     different provider's model.
@@ -286,7 +286,7 @@ def _at_gateway(bundled: JudgeSpec, entry: JsonObject) -> JsonObject:
 
 
 def first_problem(error: ValidationError) -> str:
-    """Return the first invalid field and its problem, but never the value, which can be a key."""
+    """Describe the first invalid field, but never its value, which can be a key."""
     fault = fault_of(error)
     if fault.kind == "extra_forbidden":
         names = ", ".join(field for field in JudgeSpec.model_fields if field != "name")

@@ -1,4 +1,4 @@
-"""Judges that need no network: a base class, a word list, random choice and scripted replies.
+"""Judges without a network: a base class, a word list, random choices and scripted replies.
 
 Their replies are texts and are parsed like those of other judges. The request contains everything a
 reply depends on, so its hash is a valid cache key.
@@ -35,7 +35,7 @@ STEPS = 1000  # steps between the bounds of a scale for random numbers
 
 
 class EmbeddedJudge(Judge):
-    """A judge that chooses among the task's options by a rule."""
+    """Judge that selects among the task's options by a rule."""
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
@@ -54,7 +54,7 @@ class EmbeddedJudge(Judge):
             raise JudgeUnavailable(f"{spec.name}: task {task.name!r} has no options to choose from")
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit, or for a pair, the first turn."""
+        """Return the request for a unit. For a pair, this is the first turn."""
         return Request(
             provider=self.spec.kind,
             model=self.spec.model,
@@ -64,7 +64,7 @@ class EmbeddedJudge(Judge):
         )
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
-        """Return the request for the single choice, which includes the accepted set."""
+        """Return the request for a pair's single choice, which includes the accepted set."""
         return replace(
             request,
             params={**request.params, "elicitation": "forced_choice"},
@@ -79,7 +79,7 @@ class EmbeddedJudge(Judge):
         return item_id
 
     def _candidates(self, request: Request) -> list[str]:
-        """Return the options to choose from; in the second turn of a pair, the accepted ones."""
+        """Return the options to choose from. In a pair's second turn, they are the accepted set."""
         replies = [m.content for m in request.messages if m.role == "assistant"]
         if not replies:
             return self._options
@@ -99,7 +99,7 @@ class EmbeddedJudge(Judge):
 
 
 class LexiconJudge(EmbeddedJudge):
-    """VADER's sentiment, for tasks that say which option each sentiment stands for.
+    """VADER sentiment judge, for tasks that assign an option to each sentiment.
 
     The sign of the compound score (-1 to 1) selects the option. A score of exactly 0, which means
     that no word is in the list, selects the option that is not positive. A response set is derived:
@@ -158,7 +158,7 @@ class LexiconJudge(EmbeddedJudge):
 
 
 class RandomJudge(EmbeddedJudge):
-    """A judge that draws options uniformly, determined only by the seed and the request.
+    """Judge that draws options uniformly, based only on the seed and the request.
 
     On a continuous scale with bounds, it draws one of `STEPS` + 1 equally spaced numbers.
     """
@@ -191,7 +191,7 @@ class RandomJudge(EmbeddedJudge):
 
 
 class ScriptedJudge(PromptedJudge):
-    """A judge that replays scripted replies.
+    """Judge that replays scripted replies.
 
     The script maps item ids (``"*"`` for all others) to replies: one text for every sample, a tuple
     with a text per sample, or a mapping from elicitation to either. The turns of a pair are a tuple
@@ -240,7 +240,7 @@ def _scripted_text(script: Mapping[str, Any], request: Request) -> str:
 
 
 def local_reply(request: Request, text: str, *, derived: bool = False) -> Reply:
-    """Return a reply without cost."""
+    """Return a reply that has no cost."""
     return Reply(
         request=request.hash,
         text=text,

@@ -1,4 +1,4 @@
-"""Embedding models, which are called in the same way as judges."""
+"""Embedding models, which are called like judges."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 class EmbeddingJudge(HttpJudge):
-    """A model whose replies are vectors of texts."""
+    """Model whose replies are embedding vectors of texts."""
 
     reads_images = False
 
     def request(self, unit: Unit) -> Request:
-        """Return the request to embed an item's text."""
+        """Return the request for the embedding of an item's text."""
         return Request(
             provider=self.spec.kind,
             base_url=self.spec.base_url,
@@ -46,7 +46,7 @@ class EmbeddingJudge(HttpJudge):
     def _replies_in(
         self, document: JsonObject, requests: Sequence[Request], latency_s: float
     ) -> list[Reply]:
-        """Return the response's vector as a reply."""
+        """Return one reply, which contains the response's vector."""
         try:
             text = encode_vector(document["data"][0]["embedding"])
         except (LookupError, TypeError, ValueError, OverflowError):
@@ -65,7 +65,7 @@ class EmbeddingJudge(HttpJudge):
 
 
 class EmbeddingEndpoint(EmbeddingJudge, EndpointJudge):
-    """An embedding model behind ``/embeddings`` of an OpenAI-compatible server."""
+    """Embedding model behind ``/embeddings`` of an OpenAI-compatible server."""
 
     path = "embeddings"
 
@@ -77,7 +77,7 @@ class EmbeddingEndpoint(EmbeddingJudge, EndpointJudge):
 
 
 class HostedEmbedding(EmbeddingJudge, HostedJudge):
-    """An embedding model called through litellm."""
+    """Embedding model called through litellm."""
 
     async def _complete(self, request: Request, n: int, exchange: Exchange) -> Any:  # noqa: ANN401 -- litellm's
         del n

@@ -1,4 +1,4 @@
-"""Judges on OpenAI-compatible servers, and the replies in chat completions."""
+"""Judges on OpenAI-compatible servers, and the parsing of chat completions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _DECODER = msgspec.json.Decoder()
 
 
 class ServerList:
-    """Addresses of one judge, called in turn. An unreachable one is skipped for `REST_S`.
+    """Servers of one judge, called in turn. An unreachable server is skipped for `REST_S`.
 
     If no server can be reached, the next call goes to the address whose pause ends first.
     """
@@ -81,7 +81,7 @@ class ServerList:
         self._now_s = now_s
 
     def next(self) -> str:
-        """Return the address of the next call."""
+        """Return the address for the next call."""
         if len(self._urls) == 1:
             return self._urls[0]
         now, until_s = self._now_s(), self._skipped_until_s
@@ -99,7 +99,7 @@ class ServerList:
 
 
 class HttpJudge(PromptedJudge):
-    """A prompted judge behind an HTTP server."""
+    """Prompted judge behind an HTTP server."""
 
     gives_logprobs = True
     reads_images = True
@@ -149,7 +149,7 @@ class HttpJudge(PromptedJudge):
 
     @cached_property
     def _kept(self) -> tuple[KeepingWire, Self]:
-        """Return the same judge over connections that send nothing, and those connections."""
+        """Return a wire that sends nothing, and a copy of this judge that uses this wire."""
         wire, judge = KeepingWire(), copy(self)
         judge.wire = wire
         return wire, judge
@@ -157,7 +157,7 @@ class HttpJudge(PromptedJudge):
     def _replies_in(
         self, document: JsonObject, requests: Sequence[Request], latency_s: float
     ) -> list[Reply]:
-        """Return the replies in a chat completion, by choice."""
+        """Return one reply for each choice in a chat completion."""
         completions = _completions(document, requests)
         usage = document.get("usage")
         total, n = token_counts(usage if isinstance(usage, dict) else {}), len(completions)
@@ -196,7 +196,7 @@ async def _written(request: Request, wire: KeepingWire, judge: HttpJudge) -> Pre
 
 
 def sent_turns(request: Request) -> str:
-    """Return the messages of a request as sent. See `Request.sent_turns`."""
+    """Return a request's messages in the form sent. See `Request.sent_turns`."""
     try:
         return request.sent_turns()
     except TaskError as error:
@@ -204,7 +204,7 @@ def sent_turns(request: Request) -> str:
 
 
 class EndpointJudge(HttpJudge):
-    """A judge behind ``/chat/completions`` of an OpenAI-compatible server, over aiohttp.
+    """Judge behind ``/chat/completions`` of an OpenAI-compatible server, over aiohttp.
 
     Examples are vLLM, llama.cpp, Ollama and gateways. Connections are kept open. If the only
     message is a text to complete, it is sent to ``/completions``.
@@ -245,7 +245,7 @@ class EndpointJudge(HttpJudge):
         return self._read(answer, requests, seconds_since(start_ns))
 
     def _read(self, answer: Response, requests: Sequence[Request], latency_s: float) -> list[Reply]:
-        """Return the replies in the response of the server."""
+        """Return the replies in the server's response."""
         try:
             document = document_of(answer, requests[0], len(requests))
             return self._replies_in(document, requests, latency_s)
@@ -255,13 +255,13 @@ class EndpointJudge(HttpJudge):
         return [filtered_reply(request, latency_s) for request in requests]
 
     def _content(self, request: Request) -> str:
-        """Return the messages as a member of the body, or the text to complete."""
+        """Return the body's field for the messages, or for a text to complete."""
         if self._path == "completions":
             return f'"prompt":{json.dumps(request.messages[0].content)}'
         return f'"messages":{sent_turns(request)}'
 
     def _body_end(self, request: Request) -> str:
-        """Return the part of the body after the messages."""
+        """Return the body's part that follows the messages."""
         if not self._formats:
             return self._body_ends["forced_choice"]
         [kind] = (k for k in ANSWER_KINDS if request.params.items() >= self._formats[k].items())
@@ -275,12 +275,12 @@ class EndpointJudge(HttpJudge):
 
 
 def seconds_since(start_ns: int) -> float:
-    """Return the seconds since a `perf_counter_ns` time, without meaningless digits."""
+    """Return the seconds elapsed since a time from `perf_counter_ns`."""
     return (perf_counter_ns() - start_ns) / NS_PER_S
 
 
 def document_of(answer: Response, request: Request | None = None, n: int = 1) -> JsonObject:
-    """Return the JSON object in a server's response to ``n`` samples of a request."""
+    """Parse the JSON object in a server's response to ``n`` samples of a request."""
     status, headers, body = answer
     if status != OK:
         raise failure_of(status, headers, body, request, n)
@@ -323,7 +323,7 @@ def _completions(document: JsonObject, requests: Sequence[Request]) -> list[Comp
 def failure_of_choice(
     choice: JsonObject, ending: str | None, request: Request
 ) -> CallFailed | None:
-    """Return the failure reported by a choice with an `ending_word`, or None if it has none.
+    """Return the failure that a choice reports, or None if it reports none.
 
     A choice reports a failure by an error, in itself or in its message, or by its ending word. The
     model may have written part of a reply, which doesn't count as an answer.
@@ -345,7 +345,7 @@ def failure_of_choice(
 
 
 def ending_word(choice: JsonObject) -> str | None:
-    """Return the provider's word for the end of a reply in any protocol, if there is one.
+    """Return the finish reason of a choice, or None if it has none. Any protocol is read.
 
     A gateway's own word can always be ``stop``. The provider's word, passed on by the gateway,
     therefore takes precedence if it means that the reply is incomplete.
@@ -359,7 +359,7 @@ def ending_word(choice: JsonObject) -> str | None:
 
 
 def _prompt_at_least(request: Request, total: TokenCounts) -> int | None:
-    """Return the minimum tokens of a prompt if the server counted far fewer."""
+    """Return a lower bound on a prompt's tokens, or None unless the server counted far fewer."""
     if total.prompt is None or len(request.turns) <= CHARS_PER_TOKEN * total.prompt:
         return None  # the usual case, for which words needn't be counted
     n_counted = total.prompt + (total.cached or 0) + (total.written or 0)
@@ -367,7 +367,7 @@ def _prompt_at_least(request: Request, total: TokenCounts) -> int | None:
 
 
 def _document(body: bytes) -> object:
-    """Decode JSON, including lone surrogates, or events with JSON. Return None for other bytes."""
+    """Decode JSON, with lone surrogates, or events with JSON. Return None for other bytes."""
     try:
         return _DECODER.decode(body)  # several times as fast as json
     except (ValueError, RecursionError):
@@ -419,7 +419,7 @@ def _reply_of(
 
 
 def _reasoning(message: JsonObject) -> str:
-    """Return a message's hidden reasoning, under any of its names or from parts of its content."""
+    """Return a message's hidden reasoning, from a separate field or from its content."""
     texts = [text_of(message.get(name)) for name in ("reasoning_content", "reasoning")]
     parts = filter(_is_reasoning, _parts(message.get("content")))
     names = ("text", "thinking", "reasoning")
@@ -428,7 +428,7 @@ def _reasoning(message: JsonObject) -> str:
 
 
 def _refusal(message: JsonObject) -> object:
-    """Return the text of a refusal, which litellm keeps in the provider's fields.
+    """Return the text of a refusal, which litellm puts into provider-specific fields.
 
     It can also be a part of the content.
     """
@@ -445,7 +445,7 @@ def _name(value: object) -> str | None:
 
 
 def json_logprobs(logprobs: object) -> JsonValue:
-    """Return log-probabilities as strict JSON: no lone surrogates, null for NaN."""
+    """Convert log-probabilities to strict JSON without lone surrogates, and NaN to null."""
     if logprobs is None:
         return None
     text = clean(json.dumps(logprobs, ensure_ascii=False))
@@ -454,7 +454,7 @@ def json_logprobs(logprobs: object) -> JsonValue:
 
 
 def text_of(content: object) -> str:
-    """Return the text of a message: a string, or its text parts joined, or "" if there is none."""
+    """Return a message's text. Text parts are joined, and a message without text gives ""."""
     if isinstance(content, str):
         return clean(content)
     parts = [part for part in _parts(content) if not _is_reasoning(part)]
@@ -462,13 +462,13 @@ def text_of(content: object) -> str:
 
 
 def _parts(content: object) -> list[str | JsonObject]:
-    """Return the parts of a message's content, which is a list of parts or a single one."""
+    """Return a message's content as a list of parts, which can have just one part."""
     parts = content if isinstance(content, list) else [content]
     return [part for part in parts if isinstance(part, str | dict)]
 
 
 def _text_of_part(part: str | JsonObject, names: Sequence[str] = ("text",)) -> str:
-    """Return the text of a part, under the first name that it has."""
+    """Return a part's text, from the first of these fields that is not empty."""
     if isinstance(part, str):
         return part
     value = next(filter(None, map(part.get, names)), "")
@@ -490,7 +490,7 @@ def clean(text: str) -> str:
 
 
 def token_counts(usage: JsonObject) -> TokenCounts:
-    """Read an OpenAI-style ``usage``, the form in which litellm reports Anthropic's as well.
+    """Parse an OpenAI-style ``usage``. litellm reports Anthropic's usage in this form too.
 
     Anthropic's own names (``cache_read_input_tokens``, ``cache_creation_input_tokens``) are read if
     the details are absent. A prompt of zero tokens means that nothing was counted: litellm writes
@@ -515,7 +515,7 @@ def token_counts(usage: JsonObject) -> TokenCounts:
 
 
 def _with_reasoning(completion: int, prompt: int, usage: JsonObject) -> int:
-    """Return the tokens of a reply plus those of its reasoning, which are billed as well.
+    """Return a reply's billed tokens, including its reasoning tokens.
 
     OpenAI counts reasoning in ``completion_tokens``. xAI and Gemini's OpenAI-compatible interface
     count it in ``total_tokens`` only, Perplexity's deep research in neither. Reasoning longer than
@@ -538,7 +538,7 @@ def _reasoning_tokens(usage: JsonObject) -> int:
 
 
 def split_counts(counts: TokenCounts, n: int) -> list[TokenCounts]:
-    """Split a request's tokens among its ``n`` replies. The shares sum to the total."""
+    """Split a request's token counts among its ``n`` replies, keeping the totals."""
     if n == 1:
         return [counts]
     totals: tuple[int | None, ...] = astuple(counts)

@@ -1,4 +1,4 @@
-"""Responses as server-sent events, which some servers send even if not requested."""
+"""Server-sent events, which some servers use for responses even if not requested."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OF_STREAM = ("event:", "id:", "retry:", ":")
 
 
 def document_in_events(body: bytes) -> JsonObject | None:
-    r"""Return the response assembled from the events in a body.
+    r"""Assemble a response from the events in a body.
 
     A stream contains either a single event with the whole response, or the pieces of a chat
     completion. If an event reports an error, that event is the response.
@@ -53,7 +53,7 @@ def document_in_events(body: bytes) -> JsonObject | None:
 
 
 def _events(text: str) -> Iterator[JsonObject]:
-    """Yield the content of each event. Raise `ValueError` for anything else."""
+    """Yield each event's content. Raise `ValueError` if the text has anything else."""
     for line in filter(None, map(str.strip, text.splitlines())):
         if line.startswith(OF_STREAM):
             continue
@@ -72,7 +72,7 @@ def _is_piece(document: JsonObject) -> bool:
 
 
 def _joined(events: list[JsonObject]) -> JsonObject:
-    """Return a chat completion joined from its pieces. Top-level members keep their last value."""
+    """Assemble a chat completion from its chunks. For top-level fields, the last value wins."""
     document: JsonObject = {}
     choices: dict[object, JsonObject] = {}
     for event in events:
@@ -89,7 +89,7 @@ def _is_object(value: object) -> bool:
 
 
 def _add(choice: JsonObject, piece: JsonObject) -> None:
-    """Add a piece to a choice: append texts and log-probabilities, replace everything else."""
+    """Add a chunk to a choice. Append texts and log-probabilities, and replace all else."""
     delta = piece.get("delta")
     message = choice["message"]
     for name, value in delta.items() if isinstance(delta, dict) else ():

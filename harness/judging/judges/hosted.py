@@ -77,7 +77,7 @@ BY_CLASS = {  # litellm's errors before anything is sent
 
 @dataclass(slots=True)
 class Exchange:
-    """State of a call for ``n`` samples of a request: what was sent and what was received.
+    """State of a call for ``n`` samples of a request, including what was sent and received.
 
     ``endings`` are the provider's own words for the ends of the replies.
     """
@@ -96,7 +96,7 @@ LOADING = Lock()
 
 
 class HostedJudge(HttpJudge):
-    """A model called through litellm, which does not retry, cache or drop anything."""
+    """Model called through litellm, with litellm's retries and cache switched off."""
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
@@ -188,7 +188,7 @@ class HostedJudge(HttpJudge):
             )
 
     def _connection(self, exchange: Exchange) -> dict[str, object]:
-        """Return litellm's arguments for address, key and HTTP client."""
+        """Return litellm's arguments for the address, the key and the HTTP client."""
         if self._provider is None:
             if not self.spec.allow_redirects:  # `check` raises before a run
                 raise CallFailed("unguarded", stops_judge=True, hint="see --allow-redirects")
@@ -227,7 +227,7 @@ class HostedJudge(HttpJudge):
 
 
 def _reads_images(spec: JudgeSpec) -> bool:
-    """Return whether a model reads images, according to its judge or litellm's list."""
+    """Return whether a model reads images, according to its specification or litellm's list."""
     if spec.images is not None:
         return spec.images
     return bool(load_litellm().supports_vision(model=spec.model))
@@ -248,7 +248,7 @@ def load_litellm() -> ModuleType:
 
 @cache
 def _use_bundled_headers() -> None:
-    """Make litellm read its bundled list of Anthropic's headers, not fetch it from GitHub."""
+    """Make litellm use its bundled list of Anthropic headers, not the list on GitHub."""
     with suppress(ImportError):  # raised by versions without that list
         from litellm.anthropic_beta_headers_manager import (  # noqa: PLC0415 -- loaded by now
             reload_beta_headers_config,
@@ -260,7 +260,7 @@ def _use_bundled_headers() -> None:
 
 @cache
 def _single_attempt_client() -> type[openai.AsyncOpenAI]:
-    """Return a client class that never retries, whatever litellm sets."""
+    """Return a client class that never retries, regardless of litellm's settings."""
     import openai  # noqa: PLC0415 -- comes with litellm
 
     class SingleAttemptClient(openai.AsyncOpenAI):
@@ -276,7 +276,7 @@ def _single_attempt_client() -> type[openai.AsyncOpenAI]:
 
 
 def _transport(wire: Wire, address: str) -> httpx.AsyncBaseTransport:
-    """Return the transport for litellm's clients of a judge."""
+    """Return a transport with which litellm's clients use the judge's connections."""
     import httpx  # noqa: PLC0415 -- comes with litellm
 
     class WireTransport(httpx.AsyncBaseTransport):
@@ -320,13 +320,13 @@ async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exch
 
 
 def _replies_in_protocol(document: JsonObject) -> list[JsonObject]:
-    """Return the replies in a response in any provider's protocol."""
+    """Parse the replies in a response in any provider's protocol."""
     replies = document.get("choices", document.get("candidates", [document]))
     return [r for r in replies if isinstance(r, dict)] if isinstance(replies, list) else []
 
 
 def _with_endings(document: JsonObject, endings: Sequence[str]) -> JsonObject:
-    """Return litellm's document with the provider's ending words if litellm changes their meaning.
+    """Restore the provider's finish reasons if litellm changed their meaning.
 
     litellm treats an unknown word as the end of a complete reply, and ``OTHER`` as a content
     filter.
@@ -339,7 +339,7 @@ def _with_endings(document: JsonObject, endings: Sequence[str]) -> JsonObject:
 
 
 def _classify(error: Exception, exchange: Exchange) -> CallFailed:
-    """Classify an exception from litellm if the exchange itself succeeded or never happened."""
+    """Classify litellm's exception about a call, unless the exchange recorded a failure."""
     if isinstance(error, CallFailed):
         return error
     if exchange.sent:
@@ -353,7 +353,7 @@ def _classify(error: Exception, exchange: Exchange) -> CallFailed:
 
 
 def _refused_by_litellm(error: Exception, exchange: Exchange) -> str:
-    """Return the parameter that litellm won't send to a model, or "" for other errors."""
+    """Return the parameter that litellm rejects for a model, or "" for other errors."""
     if not any(cls.__name__ == "UnsupportedParamsError" for cls in type(error).__mro__):
         return ""
     return named_parameter("", str(error).lower(), sent_names(exchange.request, exchange.n))

@@ -28,7 +28,7 @@ KEPT = "kept"
 
 
 class Response(NamedTuple):
-    """Response of a server: any status except a redirect, and the unpacked body."""
+    """Server response with any status except a redirect, and the unpacked body."""
 
     status: int
     headers: Mapping[str, str]
@@ -36,7 +36,7 @@ class Response(NamedTuple):
 
 
 class PreparedRequest(NamedTuple):
-    """A request as a judge would have sent it. ``body`` is JSON."""
+    """Request that a judge would have sent. ``body`` is JSON."""
 
     url: str
     headers: Mapping[str, str]
@@ -44,7 +44,7 @@ class PreparedRequest(NamedTuple):
 
 
 class Wire:
-    """HTTP connections of a judge, at most ``limit`` at once."""
+    """HTTP connections of a judge. At most ``limit`` are open simultaneously."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -109,7 +109,7 @@ class Wire:
 
 
 class KeepingWire(Wire):
-    """Connections that send nothing: they keep the request, or return an existing answer.
+    """Stand-in for connections, which keeps the request or returns a given response.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class KeepingWire(Wire):
 
 
 def _connection_failure(error: Exception) -> CallFailed:
-    """Classify an exchange without a response. The raw error can contain key and address."""
+    """Classify an exchange without a response, because the raw error can reveal the key."""
     import aiohttp  # noqa: PLC0415 -- loaded by now
 
     if isinstance(error, aiohttp.ClientSSLError):
@@ -170,7 +170,7 @@ async def _read(response: ClientResponse) -> bytes:
 
 
 def _unpack(body: bytes, encoding: str) -> bytes:
-    """Unpack a body up to the size limit. Servers can compress it without being asked."""
+    """Unpack a body up to the size limit. Some servers compress replies unasked."""
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise CallFailed("bad_body", retry=True, hint="unexpected content encoding")
     unpacker = zlib.decompressobj(EITHER_ZLIB_OR_GZIP)

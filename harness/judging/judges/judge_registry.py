@@ -1,4 +1,4 @@
-"""Judges by name: selecting a run's judges, checking that they can run, and building them."""
+"""Judges by name: selection of a run's judges, checks that they can run, and creation."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _CLASSES = {  # by kind: module and name
 
 
 class Resolved(NamedTuple):
-    """The judges of a run, and those left out, with the reason."""
+    """Judges of a run, and the skipped judges with the reason for each."""
 
     specs: list[JudgeSpec]
     skipped: list[tuple[str, str]]
@@ -61,7 +61,7 @@ def resolve(
     registry: Mapping[str, JudgeSpec],
     server: Server = NO_SERVER,
 ) -> Resolved:
-    """Resolve names from the command line to the judges of a run.
+    """Look up the judges for the names on the command line.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
 
 
 def _with_members(specs: Sequence[JudgeSpec], registry: Mapping[str, JudgeSpec]) -> list[JudgeSpec]:
-    """Add ensembles' members that aren't named themselves, and put the ensembles last."""
+    """Add missing members of ensembles to the judges, and put the ensembles last."""
     asked = {spec.name: spec for spec in specs if spec.kind != ENSEMBLE}
     ensembles = [spec for spec in specs if spec.kind == ENSEMBLE]
     for ensemble in ensembles:
@@ -196,7 +196,7 @@ def check_server_is_used(
 
 
 def registered(name: str, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None:
-    """Return the judge for an alias, with or without a strategy, or None for other names.
+    """Return the judge for an alias with or without a strategy. Return None for other names.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def registered(name: str, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None
 def address_of(
     specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]
 ) -> tuple[str | None, str | None]:
-    """Return the server and key variable of judges that aren't aliases, if they share them."""
+    """Return the server and key variable that all judges without an alias share, if any."""
     named = {
         (s.base_url, s.key_env) for s in specs if s.base_url and not registered(s.name, registry)
     }
@@ -221,13 +221,13 @@ def address_of(
 
 
 def _sentence(task: Task) -> str:
-    """Return an example of a sentence to finish."""
+    """Return an example of a sentence to complete, for task.yaml."""
     words = ", ".join(f"{option.key}: WORD" for option in task.options)
     return f"{{template: '{{{{text}}}} This text is', words: {{{words}}}}}"
 
 
 def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SERVER) -> JudgeSpec:
-    """Return the judge for an alias, a kind from a plug-in, or a model string. See `resolve`.
+    """Return the judge for an alias, a plug-in's kind or a model string. See `resolve`.
 
     ``@`` adds a strategy. ``+`` joins the members of an ensemble.
 
@@ -247,7 +247,7 @@ def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SE
 
 
 def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> JudgeSpec:
-    """Return the judge for a kind from a plug-in or a model string. See `resolve`."""
+    """Return the judge for a plug-in's kind or for a model string. See `resolve`."""
     if "/" not in name and server.base_url is None:
         if name in BUILT_IN_KINDS or name not in loading.names(loading.JUDGES):
             raise JudgeError(
@@ -263,7 +263,7 @@ def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> Judg
 
 
 def _spec(name: str, **fields: object) -> JudgeSpec:
-    """Return the judge with a name and the fields that are not None."""
+    """Build a judge from a name and from the fields that are not None."""
     values = {field: value for field, value in fields.items() if value is not None}
     try:
         return with_reask(new_judge(name=name, **values))
@@ -280,7 +280,7 @@ def own_judges(
     registry: Mapping[str, JudgeSpec],
     server: Server,
 ) -> tuple[JudgeSpec, ...]:
-    """Return the judges of a resumed run, as defined by the user's own files and options.
+    """Return a resumed run's judges as the user's own files and options define them.
 
     A run folder is data. It only names its judges and their number of samples. The user's own
     definitions decide where requests go, with which key and which parameters.
@@ -326,13 +326,13 @@ def _own_judge(spec: JudgeSpec, registry: Mapping[str, JudgeSpec], server: Serve
 
 
 def with_answer_of(own: JudgeSpec, spec: JudgeSpec) -> JudgeSpec:
-    """Return a user's judge with the form of answer and the token limits of a run's judge."""
+    """Copy the answer form and token limits of a run's judge to the user's own judge."""
     limits = {name: spec.params[name] for name in TOKEN_LIMITS if name in spec.params}
     return own.model_copy(update={"answer": spec.answer, "params": own.params | limits})
 
 
 def kept_answers(specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]) -> list[str]:
-    """Return a line for each judge whose answers a new run would request in a different form."""
+    """Return a line for each judge that a new run would query with other answer settings."""
     lines = []
     for spec in specs:
         own = registered(spec.name, registry)
@@ -347,7 +347,7 @@ def kept_answers(specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]) 
 
 
 def _first_difference(spec: JudgeSpec, own: JudgeSpec) -> str:
-    """Return the first field that affects replies and differs between two judges, if any."""
+    """Name the first difference between two judges that affects replies, or return ""."""
     for name in ("kind", "model", "base_url", "strategy"):
         if getattr(spec, name) != getattr(own, name):
             return f"name and {name}"
@@ -401,7 +401,7 @@ def _check_images(spec: JudgeSpec, judge_type: type[Judge], task: Task | None) -
 
 
 def _check_prompts(spec: JudgeSpec, judge_type: type[Judge]) -> None:
-    """Reject templates that would not be sent."""
+    """Reject a judge's own templates if the judge would never send them."""
     if spec.prompts and not judge_type.reads_prompts:
         raise JudgeError(
             f"{spec.name}: a judge of kind {spec.kind} doesn't read prompts. Remove 'prompts'"
@@ -453,12 +453,12 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
 
 
 def shuffles(spec: JudgeSpec) -> bool:
-    """Return whether a judge can be shown the options in a shuffled order."""
+    """Return whether a judge's prompts can show the options in shuffled order."""
     return _judge_type(spec).reads_prompts and not spec.asking.asks_each_option
 
 
 def orders_for(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> OptionOrders | None:
-    """Return the orders in which a judge is shown the options, or None if there is only one."""
+    """Return the orders in which a judge sees the options, or None for a fixed order."""
     return spec.asking.option_orders(task, orders) if shuffles(spec) else None
 
 
@@ -475,25 +475,25 @@ def asks_in_both_orders(spec: JudgeSpec, task: Task) -> bool:
 
 
 def reader_of(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> ReplyReader:
-    """Return the reader of a judge's replies. ``orders`` applies to judges that shuffle."""
+    """Return the parser for a judge's replies. ``orders`` is for judges that can shuffle."""
     orders = orders_for(spec, task, orders)
     return ReplyReader(task, spec.asking, orders, both_orders=bool(spec.both_orders))
 
 
 def announcement_of(spec: JudgeSpec) -> str:
-    """Return one line on how a judge's first call changes this machine; usually empty."""
+    """Describe in one line how a judge's first call changes this machine, or return ""."""
     return "" if spec.kind == ENSEMBLE else _judge_type(spec).announcement(spec)
 
 
 def notice_of(spec: JudgeSpec) -> str:
-    """Return a caveat about a judge's results in one line; usually empty."""
+    """Return a one-line caveat about a judge's results, or "" if there is none."""
     if spec.kind == "litellm" and provider_of(spec.model) not in PROVIDERS:
         return f"{spec.name}: redirects are followed, with key and text (--allow-redirects)"
     return _gateway_notice(spec) if spec.base_url and spec.kind in CHAT_KINDS else ""
 
 
 def _gateway_notice(spec: JudgeSpec) -> str:
-    """Describe the protocol of requests to a server that serves a different provider's model."""
+    """Describe the protocol for a gateway that serves another provider's model, or return ""."""
     prefix, slash, bare = spec.model.partition("/")
     is_prefixed = bool(slash) and prefix in PROVIDERS
     if not (is_prefixed or spec.name.partition("@")[0] in bundled_judges()):
@@ -508,12 +508,12 @@ def _gateway_notice(spec: JudgeSpec) -> str:
 
 
 def build(spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> Judge:
-    """Return a judge for a task. ``seed`` is for judges that use random numbers."""
+    """Build a judge for a task. ``seed`` is for judges that use random numbers."""
     return _judge_type(spec)(spec, task, prompts, seed=seed)
 
 
 def _judge_type(spec: JudgeSpec) -> type[Judge]:
-    """Return a judge's class, which is imported only when used."""
+    """Import and return a judge's class."""
     if spec.kind not in _CLASSES:
         return _plugin_type(spec.kind)
     module, name = _CLASSES[spec.kind]

@@ -1,4 +1,4 @@
-"""Identifies the parameter of a request that a server rejects, and the remedy.
+"""Search for the request parameter that a server rejects, and the remedy.
 
 A rejection concerns a parameter if it names one that was sent. The request determines the names to
 look for, so the wording of the rejection doesn't matter.
@@ -63,7 +63,7 @@ ANOTHER_WAY = {  # parameters that a strategy needs, with that strategy
 
 
 def named_parameter(field: str, message: str, sent: Iterable[str]) -> str:
-    """Return the sent parameter that a rejection names, or "" if it names none.
+    """Return the sent parameter that a rejection names, or "" if none is named.
 
     Parameters that a server doesn't accept together are joined by `AND`.
 
@@ -98,7 +98,7 @@ def named_parameter(field: str, message: str, sent: Iterable[str]) -> str:
 
 
 def _own_names(message: str, names: Sequence[str]) -> list[str]:
-    """Return the parameters in a message, in its order, under the names that were sent."""
+    """Return the sent parameters that a message names, in the message's order."""
     places = [
         (place, name)
         for name in names
@@ -109,17 +109,17 @@ def _own_names(message: str, names: Sequence[str]) -> list[str]:
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """Return the alternative names of a parameter."""
+    """Return a parameter's name and its alternative names."""
     return (name, *OTHER_NAMES.get(name, ()))
 
 
 def squeezed(text: str) -> str:
-    """Return a text in lower case without blanks, underscores, hyphens and periods."""
+    """Convert a text to lower case, and remove its blanks, underscores, hyphens and periods."""
     return JOINTS.sub("", text.lower())
 
 
 def _places(name: str, message: str) -> Iterator[tuple[int, bool]]:
-    """Yield each spelling's first position, and whether it is another parameter's name."""
+    """Yield each spelling's first position, and whether it is a different parameter's name."""
     for spelling in spellings(name):
         letters = r"[\s_\-.]*".join(map(re.escape, squeezed(spelling)))
         if spelling in COMMON_WORDS:

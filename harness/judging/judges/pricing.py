@@ -1,4 +1,4 @@
-"""Prices, token counts and costs of judges, and whether a judge can run under a cost limit.
+"""Prices and token counts of judges, and checks that a cost limit can be enforced.
 
 Prices come from the judge's specification, else from litellm's local list, which is read without
 importing litellm. A cost limit needs the maximum cost of a call.
@@ -32,14 +32,14 @@ EXPECTED_TOKENS = 16  # assumed for a reply without a limit
 
 
 class TokenEstimate(NamedTuple):
-    """Estimated tokens of a prompt, and the maximum for its reply, if it has one."""
+    """Estimated prompt tokens and maximum reply tokens, which are None without a limit."""
 
     prompt: int
     completion: int | None
 
 
 def reply_cap(spec: JudgeSpec) -> int | None:
-    """Return the token limit of a reply from the judge's parameters, or None if it has none.
+    """Return the token limit for replies in a judge's parameters, or None if there is none.
 
     If there are two limits, the larger one counts, because servers may ignore either.
     """
@@ -51,12 +51,12 @@ def reply_cap(spec: JudgeSpec) -> int | None:
 
 
 def estimate(spec: JudgeSpec, request: Request) -> TokenEstimate:
-    """Estimate tokens without a tokenizer: 4 bytes each, plus 4 per message and 1,600 per image."""
+    """Estimate tokens without a tokenizer: 1 per 4 bytes, 4 per message and 1,600 per image."""
     return TokenEstimate(estimated_prompt_tokens(request.messages), reply_cap(spec))
 
 
 def max_tokens(messages: Sequence[Message], cap: int | None, n: int) -> int:
-    """Return the maximum tokens of a prompt and ``n`` replies, each up to a `reply_cap`."""
+    """Return the maximum total tokens of a prompt and ``n`` replies, given a `reply_cap`."""
     return estimated_prompt_tokens(messages) + n * (EXPECTED_TOKENS if cap is None else cap)
 
 
@@ -80,7 +80,7 @@ def worst_cost(request: Request, price: Price | None, cap: int | None, n: int = 
 
 
 def price_of(spec: JudgeSpec) -> Price | None:
-    """Return the price of a judge: its own, else litellm's list price, or None if unknown.
+    """Return a judge's own price or litellm's list price, or None if both are unknown.
 
     Embedded judges are free.
     """
@@ -93,13 +93,13 @@ def price_of(spec: JudgeSpec) -> Price | None:
 
 
 def most_reply_tokens(spec: JudgeSpec) -> int | None:
-    """Return the maximum length of a hosted model's replies in litellm's list, if known."""
+    """Return the maximum reply tokens that litellm lists for a hosted model, if known."""
     limit = listed_model(spec.model).get("max_output_tokens") if spec.kind == "litellm" else None
     return limit if isinstance(limit, int) else None
 
 
 class TokenCounts(Struct, frozen=True, gc=False):
-    """Tokens of a reply, or None if the provider reported no count.
+    """Token counts of a reply. A count is None if the provider did not report it.
 
     ``cached`` (read from the provider's prompt cache) and ``written`` (put into it) are part of
     ``prompt``.
@@ -112,7 +112,7 @@ class TokenCounts(Struct, frozen=True, gc=False):
 
 
 def cost_of(counts: TokenCounts, price: Price) -> float | None:
-    """Return the cost of a reply in USD, or None if a count is unknown or the cost is absurd."""
+    """Return a reply's cost in USD, or None if a count is unknown or the cost is absurd."""
     if counts.prompt is None or counts.completion is None:
         return None
     cached, written = counts.cached or 0, counts.written or 0
@@ -136,7 +136,7 @@ SOFT = "Pass --max-cost-soft to run it anyway, possibly beyond the limit."
 
 
 def with_reply_cap(spec: JudgeSpec, cap: int | None) -> JudgeSpec:
-    """Return a judge with a token limit on every request: its own, else ``cap``."""
+    """Set the token limit ``cap`` on a judge's requests, unless the judge has a limit."""
     if cap is None or not spec.remote or reply_cap(spec) is not None:
         return spec
     return spec.model_copy(update={"params": {**spec.params, "max_tokens": cap}})
@@ -160,7 +160,7 @@ def check_limited(spec: JudgeSpec, *, is_soft: bool) -> None:
 
 
 def _why_unlimited(spec: JudgeSpec) -> str:
-    """Return why a call can cost more than its maximum tokens, or "" if it can't."""
+    """Return why a call can exceed its maximum tokens, or "" if it cannot."""
     price = price_of(spec)
     if price is None or not (price.most_input or price.output):
         return ""
@@ -173,7 +173,7 @@ def _why_unlimited(spec: JudgeSpec) -> str:
 
 
 class Overshoot(NamedTuple):
-    """Maximum excess over a soft limit by one judge's replies in flight.
+    """Maximum cost beyond a soft limit, due to one judge's replies in flight.
 
     Replies have up to ``n_tokens`` tokens. ``usd`` is None if no list has their maximum length.
     """
@@ -196,7 +196,7 @@ class Overshoot(NamedTuple):
 
 
 def overshoot_of(spec: JudgeSpec, n_in_flight: int) -> Overshoot:
-    """Return the maximum by which the replies to several requests exceed their reservations."""
+    """Return how far the replies to several requests can exceed their reserved cost."""
     price, most = price_of(spec), most_reply_tokens(spec)
     n_replies = n_in_flight * spec.n_per_request
     if price is None or most is None:

@@ -1,4 +1,4 @@
-"""Tokens of a prompt, estimated and bounded without a tokenizer."""
+"""Estimates of a prompt's tokens, and bounds on their number, without a tokenizer."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ WORD = re.compile(r"\w+")
 
 
 def estimated_prompt_tokens(messages: Sequence[Message]) -> int:
-    """Estimate a prompt's tokens: 4 bytes each, plus 4 per message and 1,600 per image."""
+    """Estimate a prompt's tokens: 1 per 4 bytes, 4 per message and 1,600 per image."""
     size = sum(math.ceil(len(m.content.encode()) / 4) + 4 for m in messages)
     return size + IMAGE_TOKENS * sum(m.image is not None for m in messages)
 
 
 def cut_prompt_tokens(request: Request, n_counted: int) -> int | None:
-    """Return the minimum tokens of a prompt, or None unless far fewer were counted.
+    """Return a lower bound on a prompt's tokens, or None unless far fewer were counted.
 
     Tokenizers split texts at blanks, so each word has at least one token, and a longer word at
     least one per eight characters. Far fewer means less than half of this minimum.
@@ -41,7 +41,7 @@ def cut_prompt_tokens(request: Request, n_counted: int) -> int | None:
 
 
 def most_prompt_tokens(request: Request) -> int:
-    """Return an upper bound on the tokens of a prompt.
+    """Return an upper bound on the number of tokens in a prompt.
 
     A token covers at least one byte: tokenizers fall back to the bytes of the text or of its NFKC
     form. Anything a server adds (role markers, default system prompts, the schema of a reply) is

@@ -1,4 +1,4 @@
-"""Hosted providers.
+"""Providers of hosted models, with their connection settings.
 
 Each provider is tested against a server on loopback (`tests/judging/judges/test_hosted.py`):
 redirects are refused, large replies cut off, and the key is inserted only when the request is sent.
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Connection settings of a provider."""
+    """Connection settings for a provider."""
 
     client: Literal["openai", "http"]  # litellm takes the SDK's client, or its own
     address: str | None  # base URL unless the judge sets one; None if there is no default
@@ -55,7 +55,7 @@ OWN_PROTOCOLS = {
 
 
 def redirecting_variable(provider: str) -> str | None:
-    """Return the environment variable that sets a different server for a provider, if any.
+    """Return the environment variable that redirects a provider's requests, if one is set.
 
     Other programs send their requests to that server.
     """

@@ -1,4 +1,4 @@
-"""The wait that a server requests when it rejects a call, in a header or in words."""
+"""Parser for the wait that a server requests when it rejects a call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PHRASE = re.compile(  # "try again in 1m2.5s", "retry after 6 seconds", "availab
 
 
 def requested_wait_s(headers: Mapping[str, str], body: bytes) -> float | None:
-    """Return the wait in seconds that a server requests, or None if it names none.
+    """Return the wait in seconds that a server requests, or None if it requests none.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def requested_wait_s(headers: Mapping[str, str], body: bytes) -> float | None:
 
 
 def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
-    """Return the wait in headers, or None if it has passed, is zero or is unreadable."""
+    """Return the wait in headers in seconds, or None if it is not positive or not readable."""
     named = {name.lower(): value for name, value in headers.items()}
     wait = _number(named.get("retry-after-ms", "")) / 1000
     if not wait > 0:
@@ -70,7 +70,7 @@ def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
 
 
 def _waits_for_limits(named: Mapping[str, str]) -> Iterator[float]:
-    """Yield the waits until exhausted limits reset."""
+    """Yield the seconds until each exhausted limit resets."""
     for name, value in named.items():
         if "ratelimit" in name.replace("-", "") and "reset" in name:
             remaining = named.get(name.replace("reset", "remaining"), "")
@@ -79,7 +79,7 @@ def _waits_for_limits(named: Mapping[str, str]) -> Iterator[float]:
 
 
 def _wait_in(value: str) -> float:
-    """Return the wait in a header: seconds, a duration such as "1m2s", or a time.
+    """Return a header's wait in seconds, from a number, a duration such as "1m2s" or a time.
 
     A time is an HTTP date, an ISO date, or the seconds or milliseconds since 1970.
     """

@@ -1,4 +1,4 @@
-"""Classification of HTTP errors: retry, give up on the request, or stop the judge.
+"""Classification of HTTP errors: retry, skip the request, or stop the judge.
 
 Errors are classified from the status, headers and body as received, never from a client library's
 interpretation. Messages never quote the body, because servers repeat the prompt and some repeat the
@@ -160,12 +160,12 @@ LASTING = frozenset({"bad_request", "cap_refused", "context_length", UNREADABLE}
 
 
 def is_lasting(reason: str) -> bool:
-    """Return whether a judge that stopped for a reason stays stopped until it is changed."""
+    """Return whether a reason stops a judge until the user changes something."""
     return reason in LASTING or reason.startswith(REFUSED)
 
 
 def explain(reason: str, *, address: str | None = None, key_env: str | None = None) -> str:
-    """Return a failure's slug, followed by its meaning and remedy if it has them.
+    """Return a failure's slug with its meaning and remedy, if they are known.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def explain(reason: str, *, address: str | None = None, key_env: str | None = No
 
 
 class ServerError(NamedTuple):
-    """An error as a server reports it: its codes and its lower-case texts, the message first.
+    """Error reported by a server: its codes and its lower-case texts, the message first.
 
     ``parameter`` is the cause, if the server names one in a separate field.
     """
@@ -208,7 +208,7 @@ def failure_of(
     request: Request | None = None,
     n: int = 1,
 ) -> CallFailed:
-    """Classify an error response by its status, its headers (in any case) and its whole body.
+    """Classify an error response by its status, headers (in any case) and body.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def failure_of(
 def failure_within(
     document: JsonObject, headers: Mapping[str, str], body: bytes, request: Request | None = None
 ) -> CallFailed | None:
-    """Return the failure that a response with status 200 reports at its top level, else None.
+    """Return the failure that a response with status 200 reports, or None if it reports none.
 
     The error's own code classifies it.
     """
@@ -246,14 +246,14 @@ def failure_within(
 
 
 def failure_without_choices(document: JsonObject, request: Request | None) -> CallFailed:
-    """Return the failure of a response without choices, which can itself be an error."""
+    """Classify the failure of a response that has no choices."""
     if any(document.get(name) for name in MESSAGE_MEMBERS):
         return failure_of(code_in(document), {}, json.dumps(document).encode(), request)
     return CallFailed("no_choices", retry=True, paid=True)
 
 
 def is_error(error: object) -> bool:
-    """Return whether a response's ``error`` reports one; some servers always send it."""
+    """Return whether ``error`` reports a problem. Some servers always send this field."""
     return any(error.values()) if isinstance(error, dict) else bool(error)
 
 
@@ -272,7 +272,7 @@ def _failure_by_code(status: int, error: ServerError) -> CallFailed | None:
 
 
 def _refusal(status: int, error: ServerError, request: Request | None, n: int) -> CallFailed:
-    """Classify a rejection: of a request's length, of a parameter, or of something else."""
+    """Classify a rejection by its cause, such as the request's length or a parameter."""
     name = _named(error, request, n)
     is_long = bool(error.codes & CONTEXT_CODES or CONTEXT_MESSAGE.search(error.message))
     if name in TOKEN_LIMITS and "could not finish" in error.message:
@@ -294,7 +294,7 @@ def _refused(name: str) -> CallFailed:
 
 
 def _named(error: ServerError, request: Request | None, n: int) -> str:
-    """Return the request's parameter that an error names, or a token limit if unknown."""
+    """Return the sent parameter that an error names. Without a request, try token limits."""
     sent = TOKEN_LIMITS if request is None else sent_names(request, n)
     return named_parameter(error.parameter, error.message, sent)
 
@@ -305,7 +305,7 @@ def sent_names(request: Request, n: int) -> tuple[str, ...]:
 
 
 def _is_cap_too_large(message: str, request: Request | None, name: str) -> bool:
-    """Return whether the reply's token limit, not the prompt, exceeds the model's context.
+    """Return whether the reply's token limit, rather than the prompt, is too long.
 
     This is true if the rejection names the limit or its value, and the limit exceeds the prompt.
     """
@@ -331,7 +331,7 @@ def _failure_by_status(status: int, headers: Mapping[str, str], body: bytes) -> 
 
 
 def error_in(document: object) -> ServerError:
-    """Return the error in a JSON document, in any of the usual forms."""
+    """Extract the error from a JSON document in any of the common formats."""
     if isinstance(document, list) and document:
         document = document[0]
     error = document.get("error", document) if isinstance(document, dict) else document
@@ -359,7 +359,7 @@ def _texts(value: object, depth: int = 6) -> Iterator[str]:
 
 
 def code_in(document: JsonObject) -> int:
-    """Return the HTTP status named in an error body that has status 200, or 200 by default."""
+    """Return the HTTP status in the body of a response with status 200, by default 200."""
     error = document.get("error", document)
     code = error.get("code") if isinstance(error, dict) else None
     status = int(code) if isinstance(code, int | str) and str(code).isdecimal() else OK
@@ -373,7 +373,7 @@ def _mappings(values: object) -> list[JsonObject]:
 
 
 def limit_wait(error: CallFailed, max_wait_s: float) -> CallFailed:
-    """Return an error that stops the judge if the server requests too long a wait."""
+    """Stop the judge if the server requests a wait that is too long."""
     if (error.retry_after_s or 0) <= max_wait_s:
         return error
     return CallFailed(
@@ -382,12 +382,12 @@ def limit_wait(error: CallFailed, max_wait_s: float) -> CallFailed:
 
 
 def is_refusal_of(failure: CallFailed, parameter: str) -> bool:
-    """Return whether a server rejected a parameter."""
+    """Return whether a call failed because the server rejected the given parameter."""
     return failure.reason == REFUSED + parameter
 
 
 def may_be_billed(error: BaseException) -> bool:
-    """Return whether a failed call may have been billed because the model read its prompt.
+    """Return whether a failed call may have been billed, because the model read its prompt.
 
     Azure bills prompts that its filter rejected, and calls that timed out.
     """
@@ -402,5 +402,5 @@ def may_be_billed(error: BaseException) -> bool:
 
 
 def is_retryable(error: BaseException) -> bool:
-    """Return whether the request can be sent again."""
+    """Return whether a failed request can be sent again."""
     return isinstance(error, CallFailed) and error.retry and not error.stops_judge

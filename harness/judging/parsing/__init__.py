@@ -1,1 +1,1 @@
-"""Parsing of replies into verdicts."""
+"""Parsers that convert replies to verdicts."""

@@ -1,4 +1,4 @@
-"""Names that judges use for an answer: in JSON members, in tags and before a colon."""
+"""Names that judges give an answer in JSON fields, in tags and before a colon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of the answer in the log-probabilities of a reply.
+"""Log-probability entries for the tokens of a reply's answer.
 
 Some servers also list the tokens of the hidden reasoning and its closing tag. The answer is the
 visible text, so its tokens are the last ones, whose text equals it.
@@ -19,14 +19,14 @@ CONTROL = re.compile(rb"\s*(?:<\|[^|>]*\|>|</?[a-z_]+>|\[/?[A-Z_]+\])?\s*")  # <
 
 
 class Token(NamedTuple):
-    """A token: its bytes and the server's entry for it."""
+    """Token: its bytes and the server's entry for it."""
 
     text: bytes
     entry: dict[str, object]
 
 
 def tokens_of(logprobs: object) -> list[Token]:
-    """Return the tokens that a server lists for a chat completion or a text completion."""
+    """Return the tokens that a server lists for a chat or text completion."""
     if not isinstance(logprobs, dict):
         return []
     content = logprobs.get("content")
@@ -36,7 +36,7 @@ def tokens_of(logprobs: object) -> list[Token]:
 
 
 def answer_tokens(logprobs: object, text: str) -> list[Token]:
-    """Return the tokens of the answer in a reply, or an empty list if the text differs.
+    """Return the tokens of a reply's answer, or [] if they do not match the text.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def answer_tokens(logprobs: object, text: str) -> list[Token]:
 
 
 def _first_of(whole: bytes, answer: bytes, tokens: Sequence[Token]) -> int | None:
-    """Return the index of an answer's first token, if the whole text ends with the answer."""
+    """Return the index of an answer's first token, or None if the answer does not end the text."""
     whole = whole.rstrip()
     if not (answer and whole.endswith(answer)):
         return None
@@ -71,7 +71,7 @@ def _first_of(whole: bytes, answer: bytes, tokens: Sequence[Token]) -> int | Non
 
 
 def _of_completion(texts: object, tops: object) -> Iterator[Token]:
-    """Yield the tokens of a text completion in the form of a chat completion's."""
+    """Convert the tokens of a text completion to the form in chat completions."""
     if not (isinstance(texts, list) and isinstance(tops, list)):
         return
     for text, top in zip(texts, tops, strict=False):

@@ -1,4 +1,4 @@
-"""Words in a reply that aren't part of its answer, such as courtesies or denials of other options.
+"""Words in a reply that are not part of its answer, such as courtesies.
 
 "Sure thing! B", "B. Let me know if you need more.", "A, not B" and "A; no other option fits" each
 name one answer. The removed words never state an answer, so removing them can't change it.
@@ -121,14 +121,14 @@ def _is_inside_name(place: int, body: str, options: str) -> bool:
 
 
 def _agrees(echo: re.Match[str]) -> bool:
-    """Return whether an echo repeats the meaning of the word before it: "No, it isn't"."""
+    """Return whether an echo repeats the meaning of its "yes" or "no", as in "No, it isn't"."""
     is_denied = bool(echo["denied"] or echo["also"])
     return is_denied == (echo["word"].casefold() == "no")
 
 
 @lru_cache(maxsize=256)
 def _denials(options: str) -> re.Pattern[str]:
-    """Match a denial of an option after other words: ", not B", "; B is not"."""
+    """Return a pattern for a denied option after other words, as in ", not B" or "; B is not"."""
     joint = r"\s*(?:[,;(]|(?<=\w)\.)\s*(?:(?:but|and|while|whereas)\s+)?"
     named = rf"(?:(?:the|an?|option)\s+)?(?:{options})"
     rejected = r"(?:eliminated|rejected|ruled\s+out|excluded|discarded|not\s+chosen)"

@@ -1,4 +1,4 @@
-"""Sentences that only say which option is the answer, in any word order.
+"""Sentences that only say which option is the answer, with words in any order.
 
 Judges use more phrases than a list can cover, such as "The edge goes to B" and "That makes it B".
 All these sentences consist of the option, a word that decides ("edge", "choose", "fits") and plain
@@ -56,7 +56,7 @@ DEGREES = frozenset(("more", "most"))
 def states_only(
     head: str, rest: str, phrases: Phrases, *, decided: bool, many: bool, is_number: bool = False
 ) -> bool:
-    """Return whether a sentence only says that the option between two texts is the answer.
+    """Return whether a sentence only says that the option in it is the answer.
 
     Parameters
     ----------
@@ -94,12 +94,12 @@ def states_only(
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text in lower case, without set phrases."""
+    """Split a text into lower-case words, leaving out set phrases."""
     folded = text.casefold().replace("\u2019", "'")
     return WORDS.findall(UNDERSTOOD.sub(lambda phrase: phrase["kept"] or " so ", folded))
 
 
 def _allowed(used: set[str], phrases: Phrases, *, many: bool) -> frozenset[str]:
-    """Return the additional words that are allowed in a sentence with certain words."""
+    """Return words that a sentence can contain as well, given the words in it."""
     allowed = phrases.merit | DEGREES if used & DEGREES else frozenset[str]()
     return allowed | ADMITTED if many and used & ADMITS else allowed

@@ -1,4 +1,4 @@
-"""Sentences that compare two options, and descriptions of the option that wasn't chosen.
+"""Sentences that compare two options, and descriptions of the rejected option.
 
 "A is better than B", "B isn't as good as A" and "I rank B below A" mean the same. One grammar in
 `answer_phrases.yaml`, with placeholders for the options, determines which of the two wins.
@@ -62,7 +62,7 @@ NAMES_ON = re.compile(
 
 
 class Comparison(NamedTuple):
-    """A comparison of options in a text.
+    """Comparison of options in a text.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Comparison(NamedTuple):
 def comparisons(
     text: str, start: int, end: int, named: Sequence[Mention], phrases: Phrases
 ) -> list[Comparison]:
-    """Return the comparisons in a part of a text, using the mentions of options there."""
+    """Return the comparisons between mentioned options in a part of a text."""
     pieces, places, at = [], [], start
     for mention in named:
         pieces += [text[at : mention.start], chr(FIRST_NAME + mention.answer)]
@@ -100,7 +100,7 @@ def comparisons(
 
 
 def compares(statement: str) -> bool:
-    """Return whether a sentence says which option is better, not only which is the answer."""
+    """Return whether a sentence says which option is better, not just which is the answer."""
     return COMPARES.search(statement) is not None
 
 

@@ -1,4 +1,4 @@
-"""Removal of text around a judge's own words: thinking, channels and chat-template tokens.
+"""Removal of thinking, channels and chat-template tokens around a judge's own words.
 
 Servers that don't know a model's format pass these on as text. Thinking is recognised by tags, from
 any of the model families below, and by the channels of gpt-oss. A reply whose thinking doesn't end
@@ -50,12 +50,12 @@ BARE_FINAL = "assistantfinal"
 
 
 def thinks_first(text: str) -> bool:
-    """Return whether a reply has tags for thinking, whatever its model's name."""
+    """Return whether a reply has tags for thinking, regardless of the model's name."""
     return ("<" in text or "[" in text) and bool(OPENING.search(text) or CLOSING.search(text))
 
 
 def own_words(text: str) -> str:
-    """Remove thinking and tokens from a reply. Unfinished thinking is kept, behind `THOUGHT`."""
+    """Remove thinking and template tokens. Unfinished thinking stays, marked by `THOUGHT`."""
     body = OWN_ROLE.sub("", text.strip())
     if "<unused" in body or "_of_" in body or body.startswith("Thought for"):
         body = SOLUTION.sub(
@@ -71,7 +71,10 @@ def own_words(text: str) -> str:
 
 
 def _final_channel(body: str) -> str:
-    """Return the text in the final channel of gpt-oss, or a reply unchanged if it has none."""
+    """Return a gpt-oss reply's final channel, or other replies unchanged.
+
+    Without a final channel, the reply is marked as unfinished thinking.
+    """
     if "<|channel|>" not in body:
         return body
     *_, final = [None, *FINAL_CHANNEL.finditer(body)]
@@ -79,7 +82,7 @@ def _final_channel(body: str) -> str:
 
 
 def _without_tokens(body: str) -> str:
-    """Remove chat-template tokens before a reply, and everything from the first one in it."""
+    """Remove leading chat-template tokens, and cut the reply at the next token."""
     if leading := LEADING_TOKENS.match(body):
         body = body[leading.end() :]
     last = LAST_TOKEN.search(body)
@@ -87,7 +90,7 @@ def _without_tokens(body: str) -> str:
 
 
 def _without_thinking(body: str) -> str:
-    """Remove blocks of thinking that begin a line, and everything before a lone closing tag."""
+    """Remove thinking blocks at line starts, and the text before an unpaired closing tag."""
     end = max((match.end() for match in LAST_TAG.finditer(body)), default=0)
     said = BLOCK.sub("\n", body[:end]) if end else ""
     if not OPENING.search(said):

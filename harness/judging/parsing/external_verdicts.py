@@ -1,4 +1,4 @@
-"""Verdicts from a file: another tool's table (csv, jsonl, parquet) or a verdict log.
+"""Reader for verdicts in files: tables (csv, jsonl, parquet) or verdict logs.
 
 A table needs ``item``, ``judge`` and ``value``. By default, ``elicitation`` is a forced choice and
 ``sample`` is 0. ``outcome`` is read if the value is empty. Other columns are ignored. Values are
@@ -58,7 +58,7 @@ DIRECTIONS: dict[object, ScoreDirection] = {"higher": "higher", "lower": "lower"
 
 
 class ExternalVerdicts(NamedTuple):
-    """Verdicts in a file, and the judges that return scores.
+    """Verdicts in a file, with the score direction of each judge that returns scores.
 
     Attributes
     ----------
@@ -79,12 +79,12 @@ NO_VERDICTS = ExternalVerdicts([], {})
 
 
 def read_external(path: Path, task: Task) -> list[Verdict]:
-    """Return only the verdicts from `read_verdicts`."""
+    """Read verdicts as `read_verdicts` does, and return only the verdicts."""
     return read_verdicts(path, task).verdicts
 
 
 def read_verdicts(path: Path, task: Task) -> ExternalVerdicts:
-    """Read the verdicts on the items of a task from a file.
+    """Read verdicts on a task's items from a file.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def score_judges(
     numbers: Mapping[UnitOfJudge, str],
     known: Collection[str] = (),
 ) -> set[str]:
-    """Return the judges whose values are numbers and mostly not options of the task.
+    """Return the judges that return scores: numbers that mostly are not the task's options.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def score_judges(
 
 
 def is_number(value: object) -> bool:
-    """Return whether a cell is a number, such as 0.3, "0.3" or the "nan" of a failed grader."""
+    """Return whether a cell is a number, such as 0.3, "0.3" or a failed grader's "nan"."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return False
     try:
@@ -216,7 +216,7 @@ def _read_log(path: Path, task: Task) -> list[Verdict]:
 
 
 class _Rules:
-    """Checks of the items, judges and values in verdicts on a task."""
+    """Checks for the items, judges and values in verdicts on a task."""
 
     def __init__(self, task: Task) -> None:
         self._items = task.by_id
@@ -235,7 +235,7 @@ class _Rules:
             )
 
     def check_judge(self, judge: str, where: str) -> None:
-        """Reject a name that is too long, and a judge beyond the maximum number."""
+        """Reject a judge whose name is too long, or who exceeds the maximum number of judges."""
         self._judges.add(judge)
         if len(judge) > MAX_NAME_CHARS:
             raise VerdictError(
@@ -248,7 +248,7 @@ class _Rules:
             )
 
     def read_row(self, row: Row, where: str) -> Verdict:
-        """Read a row of a table."""
+        """Convert a table row to a verdict."""
         item, judge = key_text(row["item"]) or "", key_text(row["judge"])
         self.check_item(item, where)
         if not judge:
@@ -278,7 +278,7 @@ class _Rules:
         )
 
     def _score(self, row: Row, judge: str, where: str) -> Parsed:
-        """Read a score, and the direction of its judge's scores."""
+        """Read a judge's score and whether higher or lower scores are better."""
         better = row.get("better")
         direction = "found" if is_empty(better) else DIRECTIONS.get(better)
         if direction is None or self.scores.setdefault(judge, direction) != direction:
@@ -294,7 +294,7 @@ class _Rules:
         return Parsed("answered", number) if number else Parsed("invalid", reason="unreadable")
 
     def checked(self, verdict: Verdict) -> Verdict:
-        """Mark an answer as invalid if the task doesn't allow it."""
+        """Mark a logged answer as invalid if the task does not allow it."""
         if verdict.outcome != "answered":
             return verdict
         if len(verdict.shown) == 1:  # about one option, so only part of a verdict
@@ -324,7 +324,7 @@ class ValueReader:
         self._answers = AnswerRules.of(task)
 
     def read(self, value: object, elicitation: Elicitation) -> tuple[Parsed, Value]:
-        """Read a value, and return the result and the verdict's value, if it is an answer."""
+        """Parse a cell. Return the result and, for an answer, the verdict's value."""
         value = self._named(value)
         if is_empty(value):
             return Parsed("invalid", reason="empty"), None
@@ -354,7 +354,7 @@ class ValueReader:
         return self._answer(list(dict.fromkeys(keys)), "response_set")
 
     def _answer(self, value: object, elicitation: HumanElicitation) -> Parsed:
-        """Read an option key or a list of them, as in ratings."""
+        """Parse an option key or a list of keys in the same way as in ratings."""
         try:
             answer, is_foreign = self._answers.read(value, elicitation)
         except BadAnswerError as error:
@@ -384,7 +384,7 @@ def is_empty(value: object) -> bool:
 
 
 def key_text(value: object) -> str | None:
-    """Return a value as the text of an option key, or None if no key has its type."""
+    """Convert a value to the text of an option key, or to None if its type cannot be a key."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer():
@@ -395,7 +395,7 @@ def key_text(value: object) -> str | None:
 
 
 def open_answer(value: object, task: Task) -> Parsed:
-    """Read a cell that must contain a number or a text."""
+    """Parse a cell of a task whose answers are numbers or texts."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = number_text(float(value))
     if not isinstance(value, str):
@@ -404,7 +404,7 @@ def open_answer(value: object, task: Task) -> Parsed:
 
 
 def _json(value: object) -> object:
-    """Return the content of a cell with JSON, or any other value unchanged."""
+    """Decode a cell that contains a JSON list or object, and return other values unchanged."""
     if not isinstance(value, str) or value[:1] not in "[{":
         return value
     try:

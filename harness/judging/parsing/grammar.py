@@ -1,4 +1,4 @@
-"""Grammar for replies that only contain an answer. `prose` reads replies that say more.
+"""Grammar for replies that contain only an answer. `prose` parses all other replies.
 
     reply     = body without thinking, channels and chat-template tokens (`envelope`)
     body      = list | lead-in list | adverb list | JSON (`json_verdicts`)
@@ -194,7 +194,7 @@ REFUSAL = re.compile(
 
 
 class Parsed(NamedTuple):
-    """Content of a reply.
+    """Parsed content of a reply.
 
     Attributes
     ----------
@@ -217,7 +217,7 @@ class Parsed(NamedTuple):
     is_derived: bool = False
 
     def with_probabilities(self, probabilities: Mapping[str, float] | None) -> Self:
-        """Return the parsed reply with probabilities."""
+        """Return a copy of the parsed reply with these probabilities."""
         return self._replace(probabilities=None if probabilities is None else dict(probabilities))
 
 
@@ -291,7 +291,7 @@ def parse(
 def _whole_readings(
     body: str, names: OptionNames, elicitation: AnswerKind
 ) -> tuple[set[OptionIndices], bool]:
-    """Return the readings of a reply with only an answer, and if it has a lead-in."""
+    """Return the readings of a reply with only an answer, and whether it has a lead-in."""
     readings, has_lead = _readings(body, names)
     if not readings and (further := RUN_ON.search(body)):
         readings, has_lead = _readings(body[: further.start()].strip(), names)
@@ -316,7 +316,10 @@ def _in_parts(
     complete: bool,
     reasons_first: bool,
 ) -> Prose | None:
-    """Read a reply's verdict part. Return None if it has none or its other parts disagree."""
+    """Parse the verdict in a reply with labelled parts.
+
+    Returns None if the reply has no verdict part, or if other parts disagree with it.
+    """
     cut = verdict_part(body) if complete else None
     if cut is None:
         return None
@@ -344,7 +347,7 @@ def _prose(
     complete: bool,
     reasons_first: bool,
 ) -> Prose:
-    """Read a reply that contains more than an answer."""
+    """Parse a reply that contains more than an answer."""
     names = _names(options)
     if _is_json(body, names):
         return Prose(None, "unreadable", "")
@@ -362,7 +365,7 @@ def _prose(
 
 
 def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
-    """Return a reply that follows the grammar, so that `parse` returns the value.
+    """Write a value as a reply that `parse` converts back to this value.
 
     Raises
     ------
@@ -381,7 +384,7 @@ def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
 
 
 def is_quoted(statement: str, item: str, options: Sequence[Option]) -> bool:
-    """Return whether the item contains a reply's statement, ignoring markup."""
+    """Return whether a reply's statement also occurs in the item, ignoring markup."""
     names = _names(options)
     said, rated = (
         plain(_with_json_lines(_on_scale(text, names), JSON_OBJECT, names))
@@ -391,7 +394,7 @@ def is_quoted(statement: str, item: str, options: Sequence[Option]) -> bool:
 
 
 def _on_scale(body: str, names: OptionNames) -> str:
-    """Rewrite "4/5", "4.0", "4 points" and "four" as "4" on a scale from 1 to 5."""
+    """Rewrite "4/5", "4.0", "4 points" and "four" as "4" for a scale from 1 to 5."""
     if not names.most:
         return body
     body = body if names.rivals else with_digits(body)
@@ -405,13 +408,13 @@ def _on_scale(body: str, names: OptionNames) -> str:
 
 
 def with_only_score(body: str) -> str:
-    """Rewrite "Fluency: 4" as a score, if the reply rates nothing else."""
+    """Rewrite "Fluency: 4" as "Score: 4" if this is the reply's only rating."""
     is_only = len(QUALITY.findall(body)) == 1 and not OVERALL.search(body)
     return QUALITY.sub("Score: ", body) if is_only else body
 
 
 def _with_flags(body: str, names: OptionNames) -> str:
-    """Rewrite a line such as "Toxic: no" as the answer it implies, if it is the only one."""
+    """Rewrite the only line such as "Toxic: no" as the answer that it implies."""
     if "</" in body:
         body = FLAG_TAG.sub(r"\n\g<name>: \g<flag>\n", body).strip()
     lines = [*FLAG_LINE.finditer(body)]
@@ -430,13 +433,13 @@ def _with_flags(body: str, names: OptionNames) -> str:
 
 
 def _with_json_lines(body: str, pattern: re.Pattern[str], names: OptionNames) -> str:
-    """Rewrite verdicts in JSON as lines: "Answer: A"."""
+    """Rewrite JSON verdicts as lines such as "Answer: A"."""
     return pattern.sub(lambda match: _as_line(match, names), body) if "{" in body else body
 
 
 @lru_cache(maxsize=256)
 def _total_of(most: str) -> re.Pattern[str]:
-    """Match "Total:" before a number of points on a scale."""
+    """Return a pattern for "Total:" before a number of points on a scale."""
     return re.compile(
         rf"^\W*total(?:\s+(?:score|rating|points))?\W*?:\W*(?=\d+(?:\.\d+)?\s*(?:/|out\s+of)\s*{most}\b)",
         re.IGNORECASE | re.MULTILINE,
@@ -445,7 +448,7 @@ def _total_of(most: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def _scored(least: str, most: str) -> re.Pattern[str]:
-    """Match the name of the only rating, with the ends of the scale: "Fluency (1-5):"."""
+    """Return a pattern for the only rating's name with its scale, as in "Fluency (1-5):"."""
     low = "|".join({least, "0", "1"})
     return re.compile(
         rf"\A[ \t]*(?:[-*\u2022][ \t]+)?\**[A-Za-z][\w ]{{2,30}}\s\("
@@ -457,7 +460,7 @@ def _scored(least: str, most: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def _scale_phrases(least: str, most: str) -> re.Pattern[str]:
-    """Match a number on a scale with words for its range, such as "out of 5"."""
+    """Return a pattern for a number with words for its scale, such as "out of 5"."""
     low = "|".join({least, "0", "1"})
     end = (
         rf"{most}(?![\d/%])(?!\.\d)(?:\s+(?:stars?|points?|punkten?|sternen?|puntos|estrellas)\b)?"
@@ -476,7 +479,7 @@ def _scale_phrases(least: str, most: str) -> re.Pattern[str]:
 
 
 def _as_line(match: re.Match[str], names: OptionNames) -> str:
-    """Return a JSON verdict as a line with its answer, or other JSON unchanged."""
+    """Convert a JSON verdict to lines with its answers, and return other JSON unchanged."""
     by_option = {index: key for key, index in names.keys.items()}
     readings = _json(match["fenced"] or match["object"], names)
     lines = [
@@ -502,7 +505,7 @@ def _decide(
     abstain: bool,
     sets: Sequence[Sequence[str]] | None,
 ) -> Parsed:
-    """Convert the only reading to a verdict, if it fits the elicitation."""
+    """Convert a reply's only reading to a result, which is invalid if the form is wrong."""
     if reading == {len(keys)}:
         return (
             Parsed("abstained") if abstain else Parsed("invalid", reason="abstention_not_offered")
@@ -518,7 +521,7 @@ def _decide(
 
 
 def forms(body: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield a body, then versions without decoration and lead-in, each with two flags.
+    """Yield a reply and versions without decoration and lead-in, each with two flags.
 
     The flags say whether only keys count, and whether a lead-in was removed.
     """
@@ -532,7 +535,7 @@ def forms(body: str) -> Iterator[tuple[str, bool, bool]]:
 
 
 def _plain_forms(form: str, *, has_lead: bool) -> Iterator[tuple[str, bool, bool]]:
-    """Yield a form, and versions without "The answer is" and "Only", "Both" or "clearly"."""
+    """Yield a form, then versions without openings such as "The answer is" and "Only"."""
     yield form, False, has_lead
     if sentence := SENTENCE.match(form):
         yield form[sentence.end() :].strip(), True, True
@@ -563,7 +566,7 @@ def _readings(body: str, names: OptionNames) -> tuple[set[OptionIndices], bool]:
 
 
 def _flagged(body: str, names: OptionNames) -> set[OptionIndices]:
-    """Return the answer in a list that accepts or rejects each option: "A: yes, B: no"."""
+    """Return the answer in a list that accepts or rejects options, as in "A: yes, B: no"."""
     parts = [FLAG.fullmatch(part) for part in FLAG_END.split(body) if part.strip()]
     if len(parts) < 2 or len(parts) > len(names.folded_keys):  # noqa: PLR2004 -- a list
         return set()
@@ -579,7 +582,7 @@ def _flagged(body: str, names: OptionNames) -> set[OptionIndices]:
 
 
 def _opens_with_key(form: str, names: OptionNames) -> bool:
-    """Return whether a form begins with an exact key and a joint: "B) Not toxic"."""
+    """Return whether a form begins with an exact key and a separator, as in "B) Not toxic"."""
     return any(after_joint(form.lstrip(OPENERS + "- "), key) for key in names.keys)
 
 
@@ -608,7 +611,7 @@ def _json(form: str, names: OptionNames) -> set[OptionIndices] | None:
 def _by_flag(
     name: str, names: OptionNames, *, is_true: bool, is_named: bool = False
 ) -> set[OptionIndices]:
-    """Return the answers implied by a name with a truth value: "Toxic: no".
+    """Return the answers implied by a name with a truth value, as in "Toxic: no".
 
     A name that isn't an option's stands for the question itself, unless `is_named`.
     """
@@ -642,7 +645,7 @@ def _json_list(parts: Sequence[str], names: OptionNames) -> set[OptionIndices]:
 
 
 def _unread(body: str, names: OptionNames, reason: str) -> Parsed:
-    """Return the outcome for a reply without a reading."""
+    """Return the outcome of a reply that has no reading."""
     if is_refusal(body):
         return Parsed("refused", reason="refusal")
     if len(body) <= MAX_DIAGNOSED and _in_conflict(fold(body), names):
@@ -651,7 +654,7 @@ def _unread(body: str, names: OptionNames, reason: str) -> Parsed:
 
 
 def is_refusal(body: str) -> bool:
-    """Return whether a reply begins by declining."""
+    """Return whether a reply begins with a refusal."""
     head = body[:MAX_DIAGNOSED]
     return bool(REFUSAL.match(head)) or any(
         phrases.refusal.match(head.casefold().replace("\u2019", "'")) for phrases in languages()
@@ -659,7 +662,7 @@ def is_refusal(body: str) -> bool:
 
 
 def _in_conflict(folded: str, names: OptionNames) -> bool:
-    """Return whether a key is followed by a different option's label instead of its own."""
+    """Return whether a key is followed by another option's label instead of its own."""
     for i, key in enumerate(names.folded_keys):
         rest = after_joint(folded, key)
         labels = [j for j, (label, _) in enumerate(names.tails) if rest.startswith(label)]

@@ -1,4 +1,4 @@
-"""Reading the verdict in a JSON reply, whatever the names of its members.
+"""Parser for the verdict in a JSON reply with any field names.
 
 The verdict is the value of a member with a name for verdicts (``verdict``, ``final_answer``,
 ``winner``), else of a member with a name for scores, else of the only remaining member whose value
@@ -77,7 +77,7 @@ def json_answers(
 
 
 class MemberReading(NamedTuple):
-    """Functions that read values. See `json_answers`."""
+    """Functions that parse the values of JSON fields. See `json_answers`."""
 
     value: ReadValue
     list: ReadList
@@ -85,7 +85,7 @@ class MemberReading(NamedTuple):
 
 
 def _answers(value: object, reading: MemberReading) -> set[OptionIndices] | None:
-    """Return the answers in a decoded value, or None if its type can't contain any."""
+    """Return the answers in a decoded value, or None if a value of its type has no answers."""
     if isinstance(value, bool):
         return reading.flag("", value)
     if isinstance(value, str):
@@ -108,14 +108,14 @@ def _of_text(value: str, reading: MemberReading) -> set[OptionIndices]:
 
 
 def _of_bit(value: object, reading: MemberReading) -> set[OptionIndices]:
-    """Return the answers for "no" if a value is 0, or for "yes" if it is 1."""
+    """Return the answers implied by 1, which means "yes", or 0, which means "no"."""
     return reading.flag("", value == "1")
 
 
 def _of_members(
     members: Iterable[tuple[str, object]], reading: MemberReading
 ) -> set[OptionIndices]:
-    """Return the answers in an object: several if its members differ."""
+    """Return the answers in an object. There are several if its fields disagree."""
     members = list(members)
     if flagged := _flagged(members, reading.value):
         return flagged
@@ -152,7 +152,7 @@ def _of_members(
 
 
 def _is_nested(value: object) -> bool:
-    """Return whether a value is an object, or a list with entries other than strings."""
+    """Return whether a value is an object, or a list with entries that are not strings."""
     parts = value if isinstance(value, list) else ()
     return isinstance(value, dict) or not all(isinstance(part, str) for part in parts)
 
@@ -168,7 +168,7 @@ def _flagged(members: Sequence[tuple[str, object]], read: ReadValue) -> set[Opti
 
 
 def decoded_members(form: str) -> dict[str, object]:
-    """Return the readable members of an object, which can be faulty, or {} if there are none."""
+    """Return the readable fields of an object, even of invalid JSON, or {} if there are none."""
     form = _without_comments(form)
     try:
         value = _DECODER.decode(form)
@@ -199,11 +199,11 @@ def _list_parts(text: str) -> list[str]:
 
 
 class DuplicateError(ValueError):
-    """An object has two members with the same name."""
+    """Error for an object that has two fields with the same name."""
 
 
 def no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return the members of a JSON object, or raise `DuplicateError` if a name is repeated."""
+    """Return the fields of a JSON object, or raise `DuplicateError` if a name is repeated."""
     members = dict(pairs)
     if len(members) != len(pairs):
         raise DuplicateError("two members have the same name")

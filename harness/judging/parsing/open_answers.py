@@ -1,4 +1,4 @@
-"""Parsing of replies on scales without options, which are numbers or texts."""
+"""Parser for replies on scales without options, which are numbers or texts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def parse_number(
 def _in_prose(
     body: str, bounds: tuple[float, float] | None, *, abstain: bool
 ) -> tuple[Parsed, str]:
-    """Parse a reply that says more than a number, or declines."""
+    """Parse a reply that contains more than a number, or that declines."""
     search = NumberSearch()
 
     def read_line(line: str) -> tuple[OptionIndices, bool] | None:
@@ -89,7 +89,7 @@ def _in_prose(
 
 
 def _on_bounds(body: str, bounds: tuple[float, float]) -> str:
-    """Reduce "8/10", "8 out of 10", "8 points" and, on 0 to 100, "80%" to the number."""
+    """Reduce "8/10", "8 out of 10", "8 points" and, on 0 to 100, "80%" to a number."""
     low, high = map(number_text, bounds)
     if low != "0":  # 5/7 on a scale from 1 could be a fraction
         return body
@@ -98,7 +98,7 @@ def _on_bounds(body: str, bounds: tuple[float, float]) -> str:
 
 @lru_cache(maxsize=256)
 def _scale_words(low: str, high: str) -> re.Pattern[str]:
-    """Match a number with words for its range, such as "out of 10", or the range itself."""
+    """Return a pattern for a number with its range, such as "out of 10", or a range alone."""
     most = rf"{re.escape(high)}(?![\d/%])(?!\.\d)"
     percent = r"|\s?%(?!\s*(?:of|sure|certain|confident)\b)" if (low, high) == ("0", "100") else ""
     return re.compile(
@@ -126,7 +126,7 @@ def _stated(
 def _whole(
     body: str, bounds: tuple[float, float] | None, *, abstain: bool
 ) -> tuple[Parsed, bool] | None:
-    """Parse a text that only contains an answer. Return None for any other text.
+    """Parse a text that contains only an answer. Return None for any other text.
 
     The flag says whether the answer is behind a lead-in or in JSON.
     """
@@ -141,7 +141,7 @@ def _whole(
 
 
 def _answer(form: str, bounds: tuple[float, float] | None, *, abstain: bool) -> Parsed | None:
-    """Parse a form of a reply, or return None if it is neither a number nor an abstention."""
+    """Parse one form of a reply. Return None unless it is a number or an abstention."""
     if form.upper() == CANNOT_ASSESS:
         return (
             Parsed("abstained") if abstain else Parsed("invalid", reason="abstention_not_offered")
@@ -155,7 +155,7 @@ def _answer(form: str, bounds: tuple[float, float] | None, *, abstain: bool) -> 
 
 
 def _number(form: str, bounds: tuple[float, float] | None) -> float | None:
-    """Read a number, or on a scale from 0 a fraction of the upper bound such as 8/10."""
+    """Parse a number. On a scale from 0, also parse a fraction of the maximum, such as 8/10."""
     if form.casefold() in NUMERALS:
         form = str(NUMERALS.index(form.casefold()))
     if bounds and bounds[0] == 0 and (match := OUT_OF.fullmatch(form)):
@@ -165,7 +165,7 @@ def _number(form: str, bounds: tuple[float, float] | None) -> float | None:
 
 
 def verdict_member(form: str) -> str:
-    """Return the verdict in a JSON object, or "" if it contains none, or several."""
+    """Return the verdict in a JSON object, or "" if there is none or more than one."""
     members = decoded_members(form)
     roles = {name: role(name) for name in members}
     named = [name for name in members if roles[name] in {"answer", "score"}]

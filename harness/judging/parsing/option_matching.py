@@ -1,4 +1,4 @@
-"""Matching texts with options: by key, label or both, single or in lists, with decoration.
+"""Matching of texts with options by key, label or both, alone or in lists.
 
 These functions collect possible readings, and `grammar` accepts a reply that has exactly one. The
 work is bounded by the size of the options, not by the length of the text.
@@ -183,7 +183,7 @@ def fold(text: str) -> str:
 
 
 def with_digits(text: str) -> str:
-    """Write the numerals in a text without digits as numbers: "four out of five" is "4 out of 5".
+    """Replace numerals in a text without digits, as in "four out of five" to "4 out of 5".
 
     "One" is a pronoun, unless "out of" follows.
     """
@@ -198,7 +198,7 @@ def with_digits(text: str) -> str:
 
 
 def layers(text: str) -> Iterator[str]:
-    """Yield a text, then the text without one more layer of decoration each time."""
+    """Yield a text, then remove its layers of decoration one by one and yield each result."""
     for _ in range(MAX_LAYERS):
         text = text.strip()
         if not text:
@@ -208,7 +208,7 @@ def layers(text: str) -> Iterator[str]:
 
 
 def peel(text: str) -> str:
-    """Remove a layer of decoration, and return "" if there is none."""
+    """Remove one layer of decoration from a text. Return "" if there is no decoration."""
     if text.startswith(BULLETS):
         return text[2:]
     if text[0] in "<[" and (tagged := TAGGED.fullmatch(text)) and is_answer_tag(tagged["name"]):
@@ -228,13 +228,13 @@ def peel(text: str) -> str:
 
 
 def is_answer_tag(name: str) -> bool:
-    """Return whether a tag contains an answer, or only formats its content."""
+    """Return whether a tag marks an answer or only formats its content."""
     return name.lower() in FORMATTING_TAGS or role(name) in {"answer", "score"}
 
 
 @dataclass(frozen=True, slots=True)
 class OptionNames:
-    """Names of the options of a task.
+    """Names of a task's options.
 
     Attributes
     ----------
@@ -286,7 +286,7 @@ class OptionNames:
 
 @lru_cache(maxsize=256)
 def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
-    """Collect the names of options, each a tuple (key, label, description)."""
+    """Collect the names of options, given as tuples (key, label, description)."""
     abstain = len(options)
     keys = {CANNOT_ASSESS: abstain} | {key: i for i, (key, _, _) in enumerate(options)}
     exact: dict[str, OptionIndices] = {}
@@ -335,7 +335,7 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
 
 
 def _add_rivals(loose: dict[str, OptionIndices], options: tuple[tuple[str, str, str], ...]) -> bool:
-    """Add names for a tie and for compared texts: "Model A" is "Response A" and "output_a".
+    """Add names of a tie and of compared texts, such as "Response A" for "Model A".
 
     Return whether all options except a tie are compared texts.
     """
@@ -360,7 +360,7 @@ def _add_rivals(loose: dict[str, OptionIndices], options: tuple[tuple[str, str, 
 
 
 def _negated(name: str, names: Mapping[str, OptionIndices], *, is_binary: bool) -> str:
-    """Return the word or the other option that a name denies, or "" if it denies nothing."""
+    """Return what a name denies, which can be another option's name, or "" if nothing."""
     if match := NEGATED.fullmatch(name):
         return match["rest"]
     opposite = OPPOSITE.fullmatch(name) if is_binary else None
@@ -369,7 +369,7 @@ def _negated(name: str, names: Mapping[str, OptionIndices], *, is_binary: bool) 
 
 
 def _separator(keys: list[str]) -> re.Pattern[str]:
-    """Match separators of mentions, but not signs in keys or a "/" between numbers."""
+    """Return a pattern for separators between mentions, but not signs in keys or fractions."""
     used = {character for key in keys for character in key}
     signs = {"&", "+", "/", "|"} - used - ({"/"} if any(map(str.isdigit, used)) else set())
     choices = [COMMAS, *(rf" ?{re.escape(sign)} ?" for sign in sorted(signs))]
@@ -377,7 +377,7 @@ def _separator(keys: list[str]) -> re.Pattern[str]:
 
 
 def _opening(names: list[str]) -> re.Pattern[str]:
-    """Match the beginning of a list: decoration and a name, or several letters together."""
+    """Return a pattern for the start of a list: decoration, then a name or several letters."""
     letters = "".join(sorted({name for name in names if len(name) == 1 and name.isalpha()}))
     choices = sorted(
         {r"[\s_]+".join(map(re.escape, name.split())) for name in names if name}, reverse=True
@@ -397,7 +397,7 @@ def _add(names: dict[str, OptionIndices], option: int, *texts: str) -> None:
 
 
 def mention(text: str, names: OptionNames, *, keys_only: bool) -> OptionIndices:
-    """Return the options that a text could name: several if it is ambiguous."""
+    """Return the options that a text could name. There are several if the text is ambiguous."""
     if len(text) > names.max_mention_chars:
         return OptionIndices()
     squeezed = names.keys.get(text.replace(" ", ""))  # "- 1" can be -1, or 1 behind a bullet
@@ -439,7 +439,7 @@ def _without_joints(tails: tuple[str, ...]) -> frozenset[str]:
 
 
 def after_joint(folded: str, name: str) -> str:
-    """Return the text after a name and a joint, or "" if a folded text doesn't begin with them."""
+    """Return the text after a name and a separator, or "" if a folded text lacks them."""
     if not name or not folded.startswith(name):
         return ""
     rest = folded[len(name) :]
@@ -450,7 +450,7 @@ def after_joint(folded: str, name: str) -> str:
 
 
 def cut_off(text: str, names: OptionNames) -> OptionIndices:
-    """Return the options whose key is followed by a label that is cut off.
+    """Return the options whose key is followed by the start of a label.
 
     The start of a label doesn't count if it is a different option's complete name.
     """
@@ -468,7 +468,7 @@ def cut_off(text: str, names: OptionNames) -> OptionIndices:
 
 
 def lists(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndices]:
-    """Return all readings of a text as a list of mentions."""
+    """Return all readings of a text as a list of options."""
     if len(text) > names.max_chars or not names.opening.match(text):
         return set()
     text = BLANKS.sub(" ", text)
@@ -481,7 +481,7 @@ def lists(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndice
 
 
 def _lines(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndices]:
-    """Return the readings of a list with one mention on each non-empty line."""
+    """Return the readings of a list with one option on each non-empty line."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not names.most:
         lines = [NUMBERED.sub("", line) for line in lines]

@@ -1,4 +1,4 @@
-"""Probabilities of the options, from the log-probabilities for an answer's first token.
+"""Option probabilities from the log-probabilities of an answer's first token.
 
 Every token that the server lists is read like a separate reply, so that all tokens for an option
 (``A``, `` A``, ``a``, ``A.``) are summed. A token that only begins an answer counts for an option
@@ -24,7 +24,7 @@ MIN_MASS = 0.01  # minimum probability of all options, as servers only list the 
 
 
 class OptionTokens:
-    """Reader of tokens as options, with a cache."""
+    """Cached conversion of tokens to options."""
 
     def __init__(self, options: Sequence[Option], *, abstain: bool) -> None:
         self._options, self._abstain = options, abstain
@@ -64,7 +64,7 @@ class OptionTokens:
 def word_probabilities(
     logprobs: object, text: str, words: Mapping[str, str]
 ) -> dict[str, float] | None:
-    """Return the probability of each option's word as the first token of a text.
+    """Return the probability of each option's word as a text's first token.
 
     The log-probabilities can be those of a chat completion or a text completion, and ``prob``
     counts in place of ``logprob``. Tokens that differ in case or surrounding spaces are summed. A
@@ -95,7 +95,7 @@ def distribution(probabilities: Mapping[str, float]) -> dict[str, float]:
 
 
 def _listed(logprobs: object, text: str) -> Iterator[tuple[str, float]]:
-    """Yield the alternatives listed for the answer's first token, including the drawn one."""
+    """Yield the alternatives for the answer's first token, including the sampled token."""
     tokens = answer_tokens(logprobs, text)
     if not tokens:
         return

@@ -59,7 +59,7 @@ WORD = re.compile(r"\s+[^\W\d_A-Z]")  # after "A", which can be an article: "A r
 
 
 class Mention(NamedTuple):
-    """A name for an answer in a text, with its position.
+    """Mention of an answer in a text, with its position.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Mention(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OptionSearch:
-    """Names of options that can occur in prose.
+    """Search for the names of options in prose.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class OptionSearch:
         return self.words.get(TIES[0])
 
     def by_verb(self, verb: str) -> int | None:
-        """Return the only option whose label derives from a verb: "entailment" from "entail"."""
+        """Return the only option whose label derives from a verb, as "entailment" from "entail"."""
         made = {
             i for word, i in self.words.items() if VERBAL.sub("", word) == verb.removesuffix("e")
         }
@@ -151,7 +151,7 @@ class OptionSearch:
 
 
 class NumberSearch:
-    """Search for numbers and CANNOT_ASSESS, which are all separate answers.
+    """Search for numbers and CANNOT_ASSESS. Each distinct number is an answer.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class NumberSearch:
         return self.index(CANNOT_ASSESS)
 
     def index(self, text: str) -> int:
-        """Return the index of an answer, which equal numbers share."""
+        """Return the index of a number or CANNOT_ASSESS. Equal numbers have the same index."""
         with suppress(ValueError):
             text = number_text(float(text.replace("\u2212", "-")))
         if text not in self.texts:
@@ -193,7 +193,7 @@ class NumberSearch:
 
 @lru_cache(maxsize=256)
 def option_search(options: tuple[tuple[str, str, str], ...]) -> OptionSearch:
-    """Create the search for options, each given as a tuple (key, label, description)."""
+    """Create a search for options, given as tuples (key, label, description)."""
     names = names_of(options)
     keys = {
         key: option

@@ -1,4 +1,4 @@
-"""Phrases with which judges state, hedge, deny or report an answer, compiled from a data file.
+"""Phrases that state, hedge, deny or report an answer, compiled from a data file.
 
 `answer_phrases.yaml` lists them by language and explains each list. They are compiled for the first
 reply that needs them. A reply that only names an option never does.
@@ -41,7 +41,7 @@ LABEL_GLUE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Phrases:
-    """Compiled phrases for a language.
+    """Compiled phrases of one language.
 
     Attributes
     ----------
@@ -129,12 +129,12 @@ class Phrases:
 
 @cache
 def languages() -> tuple[Phrases, ...]:
-    """Return the phrases for every language."""
+    """Return the phrases of every language."""
     return tuple(map(_compiled, read_yaml(PHRASES).values()))
 
 
 def languages_of(text: str) -> tuple[Phrases, ...]:
-    """Return the phrases for the languages that a text can be in, judging by its letters."""
+    """Return the phrases of all languages that a text could be in, based on its letters."""
     return _spaced() if text.isascii() else languages()
 
 
@@ -205,7 +205,7 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
 
 
 def _expanded(lists: Mapping[str, list[str]], entries: Iterable[str]) -> list[str]:
-    """Return entries with placeholders filled in and spaces that match any blanks."""
+    """Fill placeholders in entries, and let each space match any blanks."""
 
     def replaced(match: re.Match[str]) -> str:
         return "(?:" + "|".join(sorted(lists[match[1]], key=len, reverse=True)) + ")"

@@ -1,4 +1,4 @@
-"""Reading of answers that replies state in prose.
+"""Parser for answers that replies state in prose.
 
 `grammar` reads replies that only contain an answer. This module reads replies that say more. A
 reply is split into lines and sentences (`reply_segments`), and each of them can state an answer:
@@ -224,7 +224,7 @@ REASONED = OWN_LINE | {
 
 
 class Search(Protocol):
-    """Interface to searches for the answers that a text names.
+    """Interface of searches for the answers that a text mentions.
 
     Attributes
     ----------
@@ -248,7 +248,7 @@ class Search(Protocol):
 
     @property
     def rivals(self) -> bool:
-        """Return whether the options are compared texts."""
+        """Return whether the options stand for compared texts."""
 
     @property
     def tie(self) -> int | None:
@@ -262,7 +262,7 @@ class Search(Protocol):
 
 
 class Prose(NamedTuple):
-    """Answer stated by a reply in prose.
+    """Answer that a reply states in prose.
 
     Attributes
     ----------
@@ -293,7 +293,7 @@ StatementKind = Literal[
 
 
 class Statement(NamedTuple):
-    """An answer that part of a reply states, or the reason why it doesn't count.
+    """Answer stated by a part of a reply. ``fault`` says why the answer does not count.
 
     Attributes
     ----------
@@ -323,7 +323,7 @@ def read_prose(
     complete: bool = True,
     reasons_first: bool = False,
 ) -> Prose:
-    """Read the answer that a reply states in prose.
+    """Find the answer that a reply states in prose.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def read_prose(
 
 
 class _Reply:
-    """A reply in prose, and the statements in its parts."""
+    """Reply in prose, and the statements in its parts."""
 
     def __init__(
         self,
@@ -417,7 +417,7 @@ class _Reply:
         return Prose(last.reading, "", "" if last.kind == "line" else sentence)
 
     def _leave_out_merits(self) -> None:
-        """Drop mere praise of other options if a sentence says which option is better.
+        """Drop praise of other options if a sentence says which option is better.
 
         "A is more detailed, but off topic. Therefore, B is better" prefers B.
         """
@@ -427,7 +427,7 @@ class _Reply:
             self._claims = [c for c in self._claims if not self._is_merit(c, better[-1])]
 
     def _leave_out_members(self) -> None:
-        """If a set is stated, drop sentences that only say why one of its options fits."""
+        """If the reply states a set, drop sentences that only say why one of its options fits."""
         sets = [claim.reading for claim in self._claims if not claim.fault]
         self._claims = [
             claim
@@ -436,7 +436,7 @@ class _Reply:
         ]
 
     def _is_merit(self, claim: Statement, better: Statement) -> bool:
-        """Return whether a claim only praises the option that isn't better."""
+        """Return whether a statement only praises an option that is not the better one."""
         is_praise = claim.kind in {"predicate", "plain"} and not self._is_comparison(claim)
         named = [m for m in self._own if claim.start <= m.start < claim.end]
         head = self._bare[claim.start : named[0].start] if named else ""
@@ -449,7 +449,7 @@ class _Reply:
         )
 
     def _leave_out_reasons(self) -> None:
-        """If the last line is an answer, keep only answers on separate lines.
+        """Keep only answers on separate lines if the last line is an answer.
 
         An answer that opens the reply is also dropped if the reasons retract it.
         """
@@ -469,7 +469,7 @@ class _Reply:
         )
 
     def _reason(self) -> ReplyFault:
-        """Return the reason why no answer is stated: the fault of the last mention of one."""
+        """Return why the reply states no answer, which is the fault of its last mention."""
         faults = [claim.fault for claim in self._claims if claim.fault not in {"", "unreadable"}]
         if faults and faults[-1]:
             return faults[-1]
@@ -493,7 +493,7 @@ class _Reply:
     def _contradiction(
         self, clean: Sequence[Statement], last: Statement
     ) -> ReplyFault | Literal[""]:
-        """Return the fault of the last stated answer, or "" if it has none."""
+        """Return why the last stated answer does not count, or "" if it counts."""
         stated = {claim.reading for claim in clean} | self._bare_answers
         if not OVERALL.search(self._bare, last.start, last.end):
             stated |= self._named_answers
@@ -532,7 +532,7 @@ class _Reply:
         return is_sentence and compares(self._bare[statement.start : statement.end])
 
     def _is_described(self, mention: Mention, reading: OptionIndices, since: int) -> bool:
-        """Return whether the sentence with a different option only describes that option."""
+        """Return whether the sentence that mentions another option only describes that option."""
         sentence = self._sentence_of(mention)
         if sentence is None:
             return False
@@ -545,7 +545,7 @@ class _Reply:
         return is_described(self._bare[start : mention.start], self._bare[mention.end : end])
 
     def _is_asked_why(self, mention: Mention) -> bool:
-        """Return whether a question asks why an option wasn't chosen: "Why not A?"."""
+        """Return whether a mention is in a question such as "Why not A?"."""
         sentence = self._sentence_of(mention)
         return sentence is not None and bool(WHY.match(self._bare, sentence.start, sentence.end))
 
@@ -554,7 +554,7 @@ class _Reply:
         return REJECTED.match(self._bare, mention.end) is not None
 
     def _is_corrected(self, mention: Mention) -> bool:
-        """Return whether a short sentence ends in a number on the scale: "Rather 2"."""
+        """Return whether a short sentence ends in a number on the scale, as in "Rather 2"."""
         sentence = self._sentence_of(mention)
         if sentence is None or not self._search.is_scale:
             return False
@@ -563,7 +563,7 @@ class _Reply:
         return is_end and len(words) <= MAX_CORRECTION and not words[0].strip("-*").isdecimal()
 
     def _is_in_reasons(self, mention: Mention) -> bool:
-        """Return whether a full sentence compares an option with the answer but chooses none."""
+        """Return whether a mention is in a full sentence that compares options but chooses none."""
         if LIST_ITEM.match(self._bare, mention.end) or not GOES_ON.match(self._bare, mention.end):
             return False
         for sentence in self._sentences:
@@ -574,7 +574,7 @@ class _Reply:
         return False
 
     def _fault_later(self, last: Statement) -> ReplyFault | Literal[""]:
-        """Return the fault in the text after an answer that invalidates it, or "" if none."""
+        """Return the fault in the text after an answer, or "" if the answer remains valid."""
         later = self._bare[last.end :]
         if self._is_compared:
             later = self._without_descriptions(last)
@@ -596,7 +596,7 @@ class _Reply:
         return next((fault for fault in faults if fault), "")
 
     def _without_descriptions(self, last: Statement) -> str:
-        """Return the text after an answer, without descriptions of different options."""
+        """Return the text after an answer, except for descriptions of other options."""
         later = self._bare
         for mention in self._own:
             if mention.start < last.end or mention.answer in last.reading or mention.is_bare:
@@ -608,7 +608,7 @@ class _Reply:
         return later[last.end :]
 
     def _is_denied(self, last: Statement) -> bool:
-        """Return whether the answer is mentioned again after a word that denies it."""
+        """Return whether a later mention of the answer follows a word that denies it."""
         mentions = [m for m in self._own if m.start >= last.end and m.answer in last.reading]
         heads = [
             self._bare[max(last.end, m.start - 8) : m.start] for m in mentions if not m.is_bare
@@ -616,7 +616,7 @@ class _Reply:
         return any(p.negation.search(head) for head in heads for p in languages()[:1])
 
     def _doubt(self, last: Statement) -> ReplyFault | Literal[""]:
-        """Return additional faults of an answer that is stated without a marker."""
+        """Check an answer that has no marker. Return its fault, or "" if it has none."""
         if any(
             not m.is_bare
             and m.answer not in last.reading
@@ -645,7 +645,7 @@ class _Reply:
                 yield Statement(line.reading, line.start, line.end, kind)
 
     def _with_reasons(self, filled: list[ReplyLine]) -> list[ReplyLine]:
-        """Return the lines, each of which is an answer if all of them say why one option fits.
+        """Mark all lines as answers if each of them gives reasons for a different option.
 
         "Joy: the first line says so" on a line, and another option on the next, name a set.
         """
@@ -656,7 +656,7 @@ class _Reply:
         return [line for line in read if line] if is_list and is_part else filled
 
     def _headed(self, line: ReplyLine) -> ReplyLine:
-        """Return a line as an answer if it begins with an option, and reasons for it follow."""
+        """Mark a line as an answer if it begins with an option that is followed by reasons."""
         named = [m for m in self._own if line.start <= m.start < line.end]
         if not named or line.reading:
             return line
@@ -673,7 +673,7 @@ class _Reply:
         return line._replace(reading=frozenset([first.answer])) if is_headed else line
 
     def _headed_end(self, named: Sequence[Mention]) -> int:
-        """Return where a line's option ends, which can have its key and its label."""
+        """Return the position after a line's first option, including its key and label."""
         end = named[0].end
         for mention in named[1:]:
             if mention.answer != named[0].answer or not JOINT.fullmatch(
@@ -684,7 +684,7 @@ class _Reply:
         return end
 
     def _with_closing_list(self, filled: list[ReplyLine]) -> list[ReplyLine]:
-        """Return the lines, with closing lines that each have one answer joined to one line."""
+        """Join closing lines that each have one answer into one line with all answers."""
         start = len(filled)
         while start and filled[start - 1].reading and not filled[start - 1].has_lead:
             start -= 1
@@ -700,12 +700,12 @@ class _Reply:
         ]
 
     def _continues(self, filled: Sequence[ReplyLine]) -> bool:
-        """Return whether the first two lines belong to the same list."""
+        """Return whether the first two lines are part of the same list."""
         first, second = (self._text[line.start : line.end] for line in filled[:2])
         return bool(BULLET.match(first) and BULLET.match(second)) and not filled[0].has_lead
 
     def _goes_on(self, filled: Sequence[ReplyLine], i: int) -> bool:
-        """Return whether a line's sentence continues on the next line."""
+        """Return whether a line ends in mid-sentence and the next line continues it."""
         if i == len(filled) - 1 or TERMINAL.search(self._text[filled[i].start : filled[i].end]):
             return False
         later = self._text[filled[i + 1].start : filled[i + 1].end]
@@ -713,7 +713,7 @@ class _Reply:
         return bool(CONTINUES.match(later)) and not is_reason and not filled[i + 1].has_lead
 
     def _claims_of_opening(self, read_line: LineReader) -> Iterator[Statement]:
-        """Yield the answer that opens the reply, if reasons for it follow."""
+        """Yield the answer at the beginning of the reply, if it is followed by reasons."""
         first = self._sentences[0] if self._sentences else Sentence(0, 0, is_foreign=False)
         if QUESTION.search(self._bare, first.start, first.end + 2):
             return
@@ -749,7 +749,7 @@ class _Reply:
                 return
 
     def _claims_of_closing(self, read_line: LineReader) -> Iterator[Statement]:
-        """Yield the answer that ends the reply, as a sentence or after a colon or an arrow."""
+        """Yield the answer at the end of the reply, in a sentence or after a colon or arrow."""
         last = self._sentences[-1] if self._sentences else Sentence(0, 0, is_foreign=True)
         if last.is_foreign or last.start >= self._material or last.end - last.start > MAX_SENTENCE:
             return
@@ -768,7 +768,7 @@ class _Reply:
                 return
 
     def _closings(self, last: Sentence) -> Iterator[tuple[int, int, str, str]]:
-        """Yield the possible positions of a closing answer, its grounds, and the sign between."""
+        """Yield possible positions of a closing answer, with its reasons and the sign between."""
         before = self._sentences[-2] if len(self._sentences) > 1 else None
         if before and "\n" not in self._bare[before.end : last.start]:
             yield last.start, last.end, self._bare[before.start : last.start], ""
@@ -778,7 +778,7 @@ class _Reply:
             yield joint.end(), last.end, self._bare[last.start : joint.start()], sign
 
     def _leads_to(self, clause: str, joint: str) -> bool:
-        """Return whether a clause gives grounds for the answer after it without changing it."""
+        """Return whether a clause gives reasons for the next answer without changing it."""
         if len(WORD.findall(clause)) < MIN_REASONS or (UNENDED.search(clause) and not joint):
             return False
         said = NOT_BUT.sub(" ", clause)
@@ -801,7 +801,7 @@ class _Reply:
             yield first.end, self._bare[second.start : second.end], False
 
     def _stands_alone(self, filled: Sequence[ReplyLine], i: int) -> bool:  # noqa: PLR0911 -- rules
-        """Return whether a line is part of neither a list nor the sentence before it."""
+        """Return whether a line belongs neither to a list nor to the preceding sentence."""
         if i == 0:
             return True
         line, before = filled[i], filled[i - 1]
@@ -856,7 +856,7 @@ class _Reply:
                 yield claim
 
     def _by_verb(self, sentence: Sentence) -> Iterator[Statement]:
-        """Yield the option whose label is a sentence's verb: "The premise entails it"."""
+        """Yield the option that a sentence's verb names, as in "The premise entails it"."""
         place = (self._bare, sentence.start, sentence.end)
         said = RELATED.match(*place) or PASSES.search(*place)
         answer = self._search.by_verb(said["verb"].casefold()) if said else None
@@ -873,7 +873,7 @@ class _Reply:
             yield Statement(frozenset([answer]), *place[1:], "complement", fault)
 
     def _by_pronoun(self, sentence: Sentence, inside: Sequence[Mention]) -> Iterator[Statement]:
-        """Yield a statement about a sentence's only option: "A adds a table, so it is better"."""
+        """Yield the option that a pronoun refers to, as in "A adds a table, so it is better"."""
         named = [m for m in inside if m in self._own and not m.is_bare]
         reading = frozenset(m.answer for m in named)
         pronoun = PRONOUN.search(self._bare, named[0].end, sentence.end) if named else None
@@ -893,7 +893,7 @@ class _Reply:
                 yield Statement(reading, sentence.start, sentence.end, "predicate", fault)
 
     def _all_of(self, sentence: Sentence, inside: Sequence[Mention]) -> Iterator[Statement]:
-        """Yield the set in a sentence that names several labels: "It conveys joy and surprise"."""
+        """Yield the set of labels in a sentence such as "It conveys joy and surprise"."""
         but = BUT_NO.search(self._bare, sentence.start, sentence.end)
         end = but.start() if but else sentence.end
         named = [m for m in inside if m.is_word and m.start < end]
@@ -919,7 +919,7 @@ class _Reply:
                 return
 
     def _all_options(self, sentence: Sentence) -> Iterator[Statement]:
-        """Yield the set of all options if a sentence accepts them: "Both are reasonable"."""
+        """Yield the set of all options for a sentence such as "Both are reasonable"."""
         said = ALL_REASONABLE.match(self._bare, sentence.start, sentence.end)
         n_options = self._search.abstention
         if said and not sentence.is_foreign and (said["all"] or n_options == 2):  # noqa: PLR2004 -- both
@@ -933,7 +933,7 @@ class _Reply:
             yield Statement(reading, sentence.start, sentence.end, "marker", fault)
 
     def _abstentions(self, sentence: Sentence) -> Iterator[Statement]:
-        """Yield an abstention if a sentence says that the text cannot be assessed.
+        """Yield an abstention if a sentence says that it is not possible to assess the text.
 
         A lack of information can be an option itself.
         """
@@ -957,7 +957,7 @@ class _Reply:
     def _claim(
         self, sentence: Sentence, inside: Sequence[Mention], *, is_quoted: bool
     ) -> Statement | None:
-        """Return the statement that a sentence makes with the first of some mentions."""
+        """Return a sentence's statement about its first mentioned option, or None without one."""
         first = inside[0]
         head = self._bare[sentence.start : first.start]
         reading, named_end = self._stated(inside)
@@ -1012,7 +1012,7 @@ class _Reply:
         return max(filter(None, claims), key=_seriousness, default=None)
 
     def _plainly(self, sentence: Sentence, inside: Sequence[Mention]) -> Statement | None:
-        """Return the statement of a sentence that only says which option is the answer."""
+        """Return the statement of a sentence that does nothing but name the answer."""
         named = [m for m in inside if not m.is_bare]
         is_number = not named and self._search.is_scale and len(inside) == 1
         named = list(inside) if is_number else named
@@ -1045,7 +1045,7 @@ class _Reply:
         return None
 
     def _end_without_reasons(self, start: int, end: int) -> int:
-        """Return where the reasons begin that end a sentence: ", mostly for its structure"."""
+        """Return where a sentence's final reasons begin, as in ", mostly for its structure"."""
         reasons = REASONS_AFTER.search(self._bare, start, end)
         clause = self._bare[reasons.end() : end] if reasons else ""
         is_doubted = any(
@@ -1055,7 +1055,7 @@ class _Reply:
         return reasons.start() if reasons and clause.strip() and not is_doubted else end
 
     def _without_clause(self, head: str, kinds: Sequence[str] = KINDS) -> str:
-        """Return the text before an option, without a clause: "After careful thought,"."""
+        """Remove an introductory clause such as "After careful thought," before an option."""
         clause, comma, rest = head.partition(",")
         is_clause = comma and any(
             phrases.clause.match(clause) and not word_fault(clause, phrases, kinds)
@@ -1108,7 +1108,7 @@ class _Reply:
     def _bracketed(
         self, sentence: Sentence, reading: OptionIndices, first: Mention, end: int
     ) -> Statement | None:
-        """Return a sentence's statement in double brackets, anywhere in it: "a tie: [[A=B]]"."""
+        """Return a sentence's statement in double brackets, as in "a tie: [[A=B]]"."""
         last = next((m for m in reversed(self._own) if m.end == end), first)
         is_bracketed = self._bare.endswith("[[", sentence.start, last.start)
         if not (is_bracketed and self._bare.startswith("]]", end)):
@@ -1126,7 +1126,7 @@ class _Reply:
         end: int,
         phrases: Phrases,
     ) -> Statement | None:
-        """Return a sentence's statement about the option that it begins with: "A is better"."""
+        """Return the statement of a sentence that begins with an option, as in "A is better"."""
         rest = self._bare[end : sentence.end]
         said = phrases.predicate.match(rest)
         if said is None and self._many:
@@ -1158,14 +1158,14 @@ class _Reply:
     def _end_of_comparison(
         self, joint: re.Pattern[str], start: int, end: int, reading: OptionIndices
     ) -> int:
-        """Return the end of the option after a comparison's joint: "better than B"."""
+        """Return the end of the option that an answer is compared with, as in "better than B"."""
         compared = joint.match(self._bare, start, end)
         place = compared.end() if compared else -1
         other = next((m for m in self._own if m.start == place), None)
         return other.end if other and other.answer not in reading else start
 
     def _stated(self, inside: Sequence[Mention]) -> tuple[OptionIndices, int]:
-        """Return the answers that are listed together from the first mention on, and their end."""
+        """Return the answers listed from the first mention on, and the end of the list."""
         answers, end = {inside[0].answer}, inside[0].end
         is_accepted = self._many and self._are_accepted(inside)
         for mention in inside[1:]:
@@ -1180,7 +1180,7 @@ class _Reply:
         return frozenset(answers), end
 
     def _are_accepted(self, inside: Sequence[Mention]) -> bool:
-        """Return whether options joined by "or" are accepted: "3 or 4 would be reasonable"."""
+        """Return whether options joined by "or" are accepted, as in "3 or 4 is reasonable"."""
         if ACCEPTS.search(self._bare, 0, inside[0].start):
             return True
         return any(
@@ -1188,7 +1188,7 @@ class _Reply:
         )
 
     def _is_outnumbered(self, first: Mention, end: int) -> bool:
-        """Return whether a different number is next to the option's label: "Good (4)"."""
+        """Return whether another number is next to the option's label, as in "Good (4)"."""
         beside = NUMBER_BESIDE.match(self._text, end) if first.is_word else None
         return beside is not None and self._search.is_scale
 
@@ -1201,7 +1201,7 @@ class _Reply:
         *,
         is_marked: bool = False,
     ) -> ReplyFault | Literal[""]:
-        """Return the fault of a sentence as a whole."""
+        """Return why a sentence's answer does not count, considering the whole sentence."""
         if sentence.is_foreign or first.start >= self._material:
             return "reported"
         if self._is_outnumbered(first, end):
@@ -1234,7 +1234,7 @@ class _Reply:
         return ""
 
     def _start_of_reasons(self, start: int, end: int) -> int:
-        """Return where a sentence's reasons begin, which can mention different options."""
+        """Return where a sentence's reasons begin. Reasons can mention other options."""
         colon = COLON.match(self._bare, start, end)
         if colon and not (self._many and ";" in colon[0]):
             clause = self._bare[colon.end() : end]
@@ -1251,7 +1251,7 @@ class _Reply:
 
 
 def _gives_reasons(clause: str) -> bool:
-    """Return whether a clause can name other options without choosing one of them."""
+    """Return whether a clause is long enough for reasons and does not choose an option."""
     is_choice = ":" in clause or CHOOSES.search(clause)
     return len(clause.split()) >= MIN_REASONS and not is_choice
 
@@ -1273,7 +1273,7 @@ def _markers(
 
 
 def _is_attribute(text: str, mention: Mention) -> bool:
-    """Return whether a label only describes a fact: "the correct answer is Lisbon"."""
+    """Return whether a label only describes a fact, as in "the correct answer is Lisbon"."""
     return (
         mention.is_word
         and THE.search(text, 0, mention.start) is not None
@@ -1282,7 +1282,7 @@ def _is_attribute(text: str, mention: Mention) -> bool:
 
 
 def _lead_of(head: str, marker: re.Match[str], phrases: Phrases) -> str:
-    """Return the text before a marker, including a "so" at the marker's beginning."""
+    """Return the text before a marker, plus a "so" with which the marker begins."""
     words = marker[0].casefold().split()
     if words[:1] == ["and"]:  # "It adds nothing and is therefore factual"
         return f"{head[: marker.start()].rstrip()}, and"
@@ -1291,11 +1291,11 @@ def _lead_of(head: str, marker: re.Match[str], phrases: Phrases) -> str:
 
 
 def _seriousness(claim: Statement) -> int:
-    """Return a claim's rank among readings in several languages. Any doubt ranks first."""
+    """Return a statement's rank among readings in several languages. Doubts rank highest."""
     return ("unreadable", "").index(claim.fault) if claim.fault in {"", "unreadable"} else 2
 
 
 def _is_quoted_alone(text: str, mention: Mention) -> bool:
-    """Return whether quotation marks directly surround a mention."""
+    """Return whether a mention is directly inside quotation marks."""
     before, after = text[: mention.start].rstrip()[-1:], text[mention.end :].lstrip(" .")[:1]
     return before in QUOTES and after in QUOTES and bool(before) and bool(after)

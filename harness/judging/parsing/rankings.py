@@ -1,4 +1,4 @@
-"""Rankings of compared texts, of which the first is the answer to a forced choice.
+"""Rankings of compared texts. The first text is the answer to a forced choice.
 
 "Ranking: B, A", ``"ranking": ["B", "A"]`` and a numbered list below "From best to worst:" all say
 that B is best. A list of options without such a heading could be in any order.
@@ -38,7 +38,7 @@ REASONS = re.compile(r"\s*(?::|\s[-\u2013\u2014]|\(|,\s).*\Z", re.DOTALL)
 
 
 def with_best_of_ranking(body: str, names: OptionNames) -> str:
-    """Rewrite a complete ranking as an answer: "Ranking: B > A" is "Answer: B".
+    """Rewrite a complete ranking such as "Ranking: B > A" as "Answer: B".
 
     A ranking is complete if it names every option, except a tie, once.
     """
@@ -69,7 +69,7 @@ def _best_of(ranking: re.Match[str], names: OptionNames) -> str:
 
 
 def _first_of_all(items: Sequence[str], names: OptionNames) -> int | None:
-    """Return the first of the ranked options, or None if not all are ranked."""
+    """Return the first of the ranked options, or None if some options are not ranked."""
     tie = names.loose.get(TIES[0], OptionIndices())
     ranked: list[int] = []
     for item in items:

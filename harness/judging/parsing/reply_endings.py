@@ -1,4 +1,4 @@
-"""Reasons why a reply ended, from the provider's word for it.
+"""Meanings of providers' finish reasons.
 
 Providers spell the same meaning in many ways: ``length``, ``MAX_TOKENS``, ``max_output_tokens``,
 ``model_length``. Each word is therefore split into parts, ignoring case and separators.
@@ -62,7 +62,7 @@ CALLS = frozenset({"tool", "tools", "function"})
 
 @cache
 def ending_of(word: str | None) -> ReplyEnding:
-    """Return the meaning of a provider's word for the end of a reply, by default "complete".
+    """Return the meaning of a provider's finish reason, by default "complete".
 
     Examples
     --------
@@ -78,7 +78,7 @@ def ending_of(word: str | None) -> ReplyEnding:
 
 
 def is_tool_call(word: str | None) -> bool:
-    """Return whether a provider's word for the end of a reply means that a tool was called.
+    """Return whether a provider's finish reason means that a tool was called.
 
     Examples
     --------

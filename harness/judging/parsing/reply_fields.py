@@ -1,4 +1,4 @@
-"""Verdicts of replies in parts: labelled lines, headings, tags in brackets and small tables.
+"""Verdicts in structured replies with labels, headings, bracketed tags or small tables.
 
 Many judges answer in named parts: ``Verdict: B``, ``## Reasons``, ``[RESULT] 4``. The name shows
 the role of a part (`answer_names.role`), so the verdict is found before any sentence is read, and
@@ -46,7 +46,7 @@ RULE = re.compile(r"[\s|:+-]+")
 
 
 class Part(NamedTuple):
-    """A named part of a reply.
+    """Named part of a reply.
 
     Attributes
     ----------
@@ -64,12 +64,12 @@ class Part(NamedTuple):
 
     @property
     def value(self) -> str:
-        """Return the text of the part."""
+        """Return the part's text."""
         return "\n".join(self.lines).strip()
 
 
 class VerdictPart(NamedTuple):
-    """Verdict of a reply in parts, with the text of its other parts.
+    """Verdict in a reply with several parts, and the text of the other parts.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class VerdictPart(NamedTuple):
 
 
 def verdict_part(body: str) -> VerdictPart | None:
-    r"""Return the verdict of a reply in parts, or None for other replies.
+    r"""Return the verdict part of a reply, or None if the reply has no such part.
 
     Examples
     --------
@@ -128,13 +128,13 @@ def verdict_part(body: str) -> VerdictPart | None:
 
 
 def _told(part: Part) -> str:
-    """Return the text of a part, with its name if the text isn't a sentence: "Rejected: B"."""
+    """Return a part's text, preceded by its name if the text is short, as in "Rejected: B"."""
     is_sentence = len(part.value.split()) >= MIN_SENTENCE
     return part.value if is_sentence or not part.name else f"{part.name}: {part.value}"
 
 
 def _is_material(part: Part) -> bool:
-    """Return whether a part is a rated text, an example or a turn of a conversation."""
+    """Return whether a part quotes a rated text, an example or a turn of a conversation."""
     return any(
         phrases.material.match(sentence)
         for line in (f"{part.name}:", *part.lines)
@@ -144,7 +144,7 @@ def _is_material(part: Part) -> bool:
 
 
 def _introduces(part: Part) -> bool:
-    """Return whether a part's last line introduces the next part: "The comment asks for:"."""
+    """Return whether a part ends by introducing the next, as in "The comment asks for:"."""
     is_label = bool(part.lines) and part.role in {"aside", "other"}  # a heading has no lines
     return is_label and (part.value or ":")[-1] in ":\uff1a"
 
@@ -164,7 +164,7 @@ def parts_of(body: str) -> Iterator[Part]:
 
 
 def _begun(line: str, before: Part) -> Part | None:
-    """Return the part that begins with a line, or None if the line belongs to the previous one."""
+    """Return the part that a line begins, or None if the line continues the previous part."""
     if not line.strip():
         return None
     is_awaited = before.role in {"answer", "score"} and not before.value
@@ -191,7 +191,7 @@ def _role(name: str) -> NameRole:
 
 
 def _without_tables(lines: Sequence[str]) -> Iterator[str]:
-    """Yield lines, with small tables as labelled lines and without larger tables."""
+    """Convert small tables to labelled lines, drop larger tables, and yield all lines."""
     table: list[list[str]] = []
     for line in (*lines, ""):
         if row := ROW.fullmatch(line):
@@ -204,7 +204,7 @@ def _without_tables(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _labelled_cells(table: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the cells of a table with one row or two columns, each with its name."""
+    """Yield a labelled line for each cell in a table with one row or with two columns."""
     if len(table) == 2:  # noqa: PLR2004 -- a head and a row
         cells = list(zip(*table, strict=False))
         named = [cell for cell in cells if _role(cell[0]) in {"answer", "score"}]

@@ -1,4 +1,4 @@
-"""Conversion of replies to a task's prompts into verdicts on the units they answer."""
+"""Reader that converts replies to verdicts on the units that they answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ORDER = {outcome: i for i, outcome in enumerate(OUTCOMES)}  # from best to wors
 
 
 class ReplyReader:
-    """Parser of replies to a task's prompts, with a cache for short replies.
+    """Parser for replies to a task's prompts, with a cache for short replies.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class ReplyReader:
         first: Reply | None = None,
         from_store: bool = False,
     ) -> Verdict:
-        """Return the verdict in the reply to a unit, or for a pair, in both replies.
+        """Parse a reply to a unit. For a pair, parse the replies to both turns.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class ReplyReader:
         return verdict
 
     def is_unreadable(self, reply: Reply, unit: Unit, kind: AnswerKind) -> bool:
-        """Return whether a reply to a unit's turn is unreadable."""
+        """Return whether the reply to one turn of a unit is unreadable."""
         order = self._strategy.order(self._option_keys, self._orders, unit.item, unit.sample)
         return self._strategy.read(self, reply, kind, unit.item, order).outcome == "invalid"
 
@@ -142,13 +142,13 @@ class ReplyReader:
         return {names.get(name, name): mass for name, mass in masses.items()}
 
     def _options(self, order: Order) -> Sequence[Option]:
-        """Return the options under the keys that a reply uses."""
+        """Return the options with the keys that a reply uses."""
         if self._strategy.asks_each_option:
             return (YES, NO)
         return self._orders.shown(order) if self._orders else self.task.options
 
     def parse(self, reply: Reply, kind: AnswerKind, item: str, order: Order) -> Parsed:
-        """Parse the text of a reply.
+        """Parse a reply's text.
 
         The result also depends on why the reply ended. A reply stopped by a content filter counts
         as refused. A reply that was cut off gets the reason ``cut_off`` if it can't be parsed, if
@@ -174,7 +174,7 @@ class ReplyReader:
         return parsed
 
     def _without_answer(self, reply: Reply, ending: ReplyEnding) -> Parsed | None:
-        """Return the outcome of a reply that can't contain an answer, else None."""
+        """Return the outcome of a reply that cannot contain an answer, or None for others."""
         if ending == "filtered":
             return Parsed("refused", reason="content_filter")
         if ending == "cut_off" and (
@@ -233,7 +233,7 @@ class ReplyReader:
 
 
 def _with_own_keys(parsed: Parsed, orders: OptionOrders, order: Order) -> Parsed:
-    """Convert the result for a shuffled prompt to the options' own keys."""
+    """Convert the keys in a shuffled prompt's result to the options' own keys."""
     if parsed.value is None:
         return parsed
     if isinstance(parsed.value, str):

@@ -1,4 +1,4 @@
-"""Splitting of replies into lines and sentences, without markup, quotations and list numbers."""
+"""Lines and sentences of replies, without markup, quotations and list numbers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WRAPPED = re.compile(r"\s*\n[ \t]*(?P<word>[a-z\xe0-\xff]+)(?=[ \t]+[^\s:])")
 
 
 class ReplyLine(NamedTuple):
-    """A line of a reply: its position, the answers if it has no other text, and any lead-in."""
+    """Line of a reply, with its position. ``reading`` is set if the line is an answer."""
 
     start: int
     end: int
@@ -62,7 +62,7 @@ class ReplyLine(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence: its position, and whether the line that introduces it is about other views."""
+    """Position of a sentence, which is foreign if its introduction is about other views."""
 
     start: int
     end: int
@@ -70,7 +70,7 @@ class Sentence(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """Remove markup from a text, compose its characters and straighten its apostrophes."""
+    """Remove markup from a text, compose its characters and straighten apostrophes."""
     text = unicodedata.normalize("NFC", text).replace("\u2019", "'")
     if "<" in text:
         text = TAG.sub(_as_answer, FORMATTING.sub("", text))
@@ -78,13 +78,13 @@ def plain(text: str) -> str:
 
 
 def _as_answer(tagged: re.Match[str]) -> str:
-    """Put the content of an answer's tag on a separate line, and keep other tags."""
+    """Put a tagged answer on a separate line, and return other tags unchanged."""
     is_answer = role(tagged["name"]) in {"answer", "score"}
     return f"\nAnswer: {tagged['inner'].strip()}\n" if is_answer else tagged[0]
 
 
 def lines_of(text: str, read_line: LineReader) -> list[ReplyLine]:
-    """Return a text's lines, and read answers only from the last `MAX_LINES`."""
+    """Split a text into lines, parsing answers only in the last `MAX_LINES` lines."""
     lines, start = [], 0
     rows = text.split("\n")
     for i, row in enumerate(rows):
@@ -99,7 +99,7 @@ def lines_of(text: str, read_line: LineReader) -> list[ReplyLine]:
 def named_answers(
     bare: str, lines: Sequence[ReplyLine], read_line: LineReader
 ) -> set[OptionIndices]:
-    """Return the answers on lines for different criteria: "Grammar: 6" next to "Style: 4"."""
+    """Return the answers to different criteria, as in "Grammar: 6" and "Style: 4"."""
     answers = set()
     for line in lines[-MAX_LINES:]:
         name, colon, value = bare[line.start : line.end].rpartition(":")
@@ -113,7 +113,7 @@ def named_answers(
 def without_quotations(
     text: str, mentions: Sequence[Mention], lines: Sequence[ReplyLine], *, many: bool
 ) -> str:
-    """Mask quotations and lists of all options in a text, without changing its length."""
+    """Mask quotations and lists of all options in a text, keeping the text's length."""
     bare = QUOTED.sub(lambda match: _masked(match[0]), text)
     if not many:
         bare = BRACKETED.sub(
@@ -126,7 +126,7 @@ def without_quotations(
 
 
 def without_numbering(bare: str, lines: Sequence[ReplyLine]) -> str:
-    """Mask the numbers of list items, unless the item is an answer."""
+    """Mask the numbers of list items that are not answers."""
     answers = {line.start for line in lines if line.reading}
     numbers = [match["number"] or match["inline"] for match in NUMBERED.finditer(bare)]
     if len(numbers) == 1 and numbers != ["1"]:  # "9. It is nearly perfect." is no list
@@ -149,7 +149,7 @@ def _names_several(match: re.Match[str], mentions: Sequence[Mention]) -> bool:
 
 
 def _blocks(lines: Sequence[ReplyLine], text: str) -> Iterator[list[ReplyLine]]:
-    """Yield lists of different options, one per line, that are followed by more text."""
+    """Yield lists with one option per line that are followed by more text."""
     filled = [line for line in lines if text[line.start : line.end].strip()]
     block: list[ReplyLine] = []
     for line in filled:
@@ -197,7 +197,7 @@ def sentences_of(
 
 
 def _is_wrapped(bare: str, start: int, end: int, answers: Container[int]) -> bool:
-    """Return whether a sentence continues after a line break, in lower case."""
+    """Return whether a sentence continues in lower case after a line break."""
     later = WRAPPED.match(bare, end)
     if later is None or later.start("word") in answers or TERMINAL.search(bare, start, end):
         return False
@@ -205,7 +205,7 @@ def _is_wrapped(bare: str, start: int, end: int, answers: Container[int]) -> boo
 
 
 def start_of_material(bare: str, sentences: Sequence[Sentence]) -> int:
-    """Return where a new question, example or turn of a conversation begins, if one does."""
+    """Return where a new question, example or conversation turn begins, or the text's end."""
     for sentence in sentences:
         text = bare[sentence.start : sentence.end]
         if any(phrases.material.match(text) for phrases in languages_of(text)):
@@ -214,7 +214,7 @@ def start_of_material(bare: str, sentences: Sequence[Sentence]) -> int:
 
 
 def is_foreign(intro: str) -> bool:
-    """Return whether a line with a final colon introduces others' words or the rated text."""
+    """Return whether an introductory line announces others' words or the rated text."""
     return speaks_of_others(intro) or any(
         phrases.thing.search(intro) and not phrases.noun.search(intro)
         for phrases in languages_of(intro)
@@ -222,7 +222,7 @@ def is_foreign(intro: str) -> bool:
 
 
 def speaks_of_others(line: str) -> bool:
-    """Return whether a line denies, hedges, sets a condition or reports, in any language."""
+    """Return whether a line denies, reports or quotes something or sets a condition."""
     return bool(line.strip()) and any(
         pattern.search(line)
         for phrases in languages_of(line)

@@ -1,4 +1,4 @@
-"""Analysis of words around a stated answer, which change its meaning or give reasons."""
+"""Search for words around a stated answer that change its meaning or give reasons."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
 
 
 def may_join(opening: str, rest: str) -> bool:
-    """Return whether an answer's sentence continues with reasons, not with a list item's text."""
+    """Return whether reasons, and not a list item's text, follow an answer in its sentence."""
     joint, clause = rest.lstrip()[:1], rest.strip(PAUSES + "(\uff08")
     if REASON_WORD.match(clause):
         return True
@@ -153,7 +153,7 @@ def may_join(opening: str, rest: str) -> bool:
 def gives_grounds(
     clause: str, *, is_joined: bool, is_varied: bool, is_negative: bool = False
 ) -> bool:
-    """Return whether a clause gives reasons for an answer without doubting or retracting it.
+    """Return whether a clause supports an answer without doubting or retracting it.
 
     A short clause must not deny anything: "It is not, of course." Several possible readings of a
     text are a reason for several answers.
@@ -181,7 +181,7 @@ def gives_grounds(
 
 
 def fault_before(prefix: str, phrases: Phrases) -> ReplyFault | Literal[""]:
-    """Return the fault if words before a statement change its meaning, else ""."""
+    """Return the fault that words before a statement cause, or "" if there is none."""
     if but := BUT.search(prefix):  # earlier words are about a different option
         clause = prefix[: but.start()]
         kinds = ("conditional",) if phrases.concession.match(clause) else ("conditional", "report")
@@ -212,7 +212,7 @@ def fault_before(prefix: str, phrases: Phrases) -> ReplyFault | Literal[""]:
 def _fault_in_whole(
     prefix: str, phrases: Phrases, fault: ReplyFault | Literal[""]
 ) -> ReplyFault | Literal[""]:
-    """Return the fault of a clause, unless its last word only looks like an opener.
+    """Return a clause's fault, unless its last word only resembles an opening word.
 
     In "Based on the evaluation, A is better", the clause ends in a noun that is also an opener.
     """
@@ -227,7 +227,7 @@ def _fault_in_whole(
 def _fault_in_clause(
     clause: str, phrases: Phrases, *, ends_in_pause: bool
 ) -> ReplyFault | Literal[""]:
-    """Return the fault if a clause before a statement changes its meaning, else ""."""
+    """Return the fault that a clause before a statement causes, or "" if there is none."""
     if ends_in_pause and phrases.concession.match(clause):
         return word_fault(clause, phrases, ("conditional",))
     if ends_in_pause and phrases.clause.match(clause):
@@ -247,7 +247,7 @@ def fault_after(  # noqa: PLR0911 -- one return per rule
     is_number: bool = False,
     is_negative: bool = False,
 ) -> ReplyFault | Literal[""]:
-    """Return the fault if words after a stated answer change its meaning, else "".
+    """Return the fault that words after an answer cause, or "" if there is none.
 
     After a negative answer, another negation agrees with it: "No, it isn't toxic."
     """
@@ -296,7 +296,7 @@ def fault_after(  # noqa: PLR0911 -- one return per rule
 
 
 def _names_a_number(text: str) -> bool:
-    """Return whether a text has a number that doesn't count things."""
+    """Return whether a text has a number that is not a count of things."""
     return any(not COUNTS.match(text, number.end()) for number in NUMERAL.finditer(text))
 
 
@@ -305,7 +305,7 @@ def word_fault(
     phrases: Phrases,
     kinds: Sequence[str] = KINDS,
 ) -> ReplyFault | Literal[""]:
-    """Return the first kind of fault whose words a text contains."""
+    """Return the first kind of fault whose words occur in a text, or "" if none occurs."""
     for kind in kinds:
         if getattr(phrases, kind).search(text):
             return WORD_FAULTS[kind]
@@ -313,7 +313,7 @@ def word_fault(
 
 
 def retracts(text: str, phrases: Phrases) -> bool:
-    """Return whether words retract an answer, unless they deny a fact: "and the year is not".
+    """Return whether a text retracts an answer rather than only denying a fact.
 
     "Actually" inside a clause about the text, as in "it actually compiles", only stresses a fact.
     """
@@ -332,7 +332,7 @@ def _is_fact(text: str, match: re.Match[str]) -> bool:
 
 
 def takes_back(later: str, phrases: Phrases) -> bool:
-    """Return whether a text after a verdict retracts it, rather than describing the rated text.
+    """Return whether a text after a verdict retracts it. Talk about the rated text does not.
 
     "Actually, no." and "I take it back." are retractions. "It names two causes that are actually in
     the text" isn't, because the word comes late in a sentence about the text.
@@ -352,11 +352,11 @@ def takes_back(later: str, phrases: Phrases) -> bool:
 
 
 def takes_back_in_any(later: str) -> bool:
-    """Return whether a text after a verdict retracts it, in any possible language."""
+    """Return whether a text after a verdict retracts it in any language that it could be in."""
     return any(takes_back(later, phrases) for phrases in languages_of(later))
 
 
 def is_tag_question(later: str) -> bool:
-    """Return whether a text begins with a short question: "Right?"."""
+    """Return whether a text begins with a short question such as "Right?"."""
     match = re.match(r"\W*([^.!?\n\uff1f]*)[?\uff1f]", later)
     return match is not None and len(match[1].split()) <= MAX_TAG_QUESTION

@@ -1,4 +1,4 @@
-"""Vectors of texts, as the log of embeddings keeps them."""
+"""Encoding of embedding vectors in a run's log of embeddings."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ID_DIGITS = 32
 
 
 def text_id(text: str) -> str:
-    """Return the id for a text to embed."""
+    """Return the id under which a text's vector is stored."""
     return sha256(text.encode()).hexdigest()[:ID_DIGITS]
 
 
 def encode_vector(vector: Sequence[float]) -> str:
-    """Encode a vector as text: single precision, base64."""
+    """Encode a vector as text, in single precision and Base64."""
     import numpy as np  # noqa: PLC0415 -- only for vectors
 
     array = np.asarray(vector, dtype="<f4")
@@ -30,7 +30,7 @@ def encode_vector(vector: Sequence[float]) -> str:
 
 
 def decode_vector(text: str) -> FloatArray:
-    """Return the vector that `encode_vector` encoded, scaled to length 1."""
+    """Decode a vector from `encode_vector`, and scale it to length 1."""
     import numpy as np  # noqa: PLC0415 -- only for vectors
 
     array = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)

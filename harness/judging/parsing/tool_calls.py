@@ -1,4 +1,4 @@
-"""Calls of functions that a model writes as text, reduced to their arguments as JSON.
+"""Function calls that a model writes as text, reduced to their arguments as JSON.
 
 Models that were given no tools still write calls, each family in its own format, and servers that
 don't know a format pass it on as text: ``<tool_call>{"name": ..., "arguments": {...}}``,
@@ -44,7 +44,7 @@ QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 
 
 def with_arguments(body: str) -> str:
-    """Replace the calls of functions in a reply by their arguments, each on a line.
+    """Replace each function call in a reply with its arguments on a separate line.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _as_line(call: str, unchanged: str) -> str:
 
 
 def _arguments(call: str) -> str:
-    """Return the arguments of a call in JSON, which can be inside a list or an object."""
+    """Return the arguments of a JSON function call, which can be in a list or an object."""
     call = call.strip()
     if call.startswith("["):
         call = call[1:-1].strip()
@@ -87,7 +87,7 @@ def _of_element(element: re.Match[str]) -> str:
 
 
 def _of_invocation(call: re.Match[str]) -> str:
-    """Return the arguments of ``name(key="value")``, ``name({...})`` or ``verdict("value")``."""
+    """Convert a call such as ``name(key="value")`` or ``verdict("value")`` to JSON arguments."""
     text = call["arguments"].strip()
     if text.startswith("{"):
         return text

@@ -1,4 +1,4 @@
-"""Replies, verdicts, and the lines of the verdict log.
+"""Replies, verdicts and the lines of the verdict log.
 
 A line of the log is a JSON object in ASCII without spaces: first the members that every line has
 (`ALWAYS_WRITTEN`), then those that differ from their default, last ``"crc"``: eight lower-case hex
@@ -60,7 +60,7 @@ class _Record(
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """Record of a call. Types are checked when it is read from a file."""
+    """Base class of stored records, whose types are checked when a file is read."""
 
 
 Usd = Annotated[float, msgspec.Meta(ge=0, le=MAX_COST_USD)]
@@ -68,12 +68,12 @@ Count = Annotated[int, msgspec.Meta(ge=-MAX_COUNT, le=MAX_COUNT)]
 
 
 def _written(default: Value | int) -> Any:  # noqa: ANN401 -- the member's type
-    """Return a field that is written to files even if it has its default."""
+    """Return a field that is always written to files, even with its default value."""
     return msgspec.field(default_factory=repeat(default).__next__)
 
 
 class Reply(_Record, frozen=True, kw_only=True):
-    """A reply received from a judge, as stored in the cache.
+    """Reply from a judge, as stored in the cache.
 
     Attributes
     ----------
@@ -131,12 +131,12 @@ class Reply(_Record, frozen=True, kw_only=True):
 
     @property
     def ending(self) -> ReplyEnding:
-        """Reason why it ended, from its number of tokens and the provider's word."""
+        """How the reply ended, based on its number of tokens and the finish reason."""
         return "cut_off" if self.used_all_tokens else ending_of(self.finish_reason)
 
 
 class PairValue(_Record, frozen=True, kw_only=True):
-    """Value of a pair: the set, then the single choice from the same conversation."""
+    """Value of a pair: a response set, and the single choice from the same conversation."""
 
     set: tuple[str, ...]
     choice: str  # can be outside the set, which is a finding
@@ -146,7 +146,7 @@ Value = str | tuple[str, ...] | PairValue | None
 
 
 class Verdict(_Record, frozen=True, kw_only=True):
-    """Verdict on a unit, with the reply that it was parsed from.
+    """Verdict on a unit, with the reply that it comes from.
 
     Attributes
     ----------
@@ -211,12 +211,12 @@ class Verdict(_Record, frozen=True, kw_only=True):
 
     @property
     def request(self) -> str:
-        """Hash of the request that got the reply, or of the failed request if there is none."""
+        """Hash of the request that got the reply, or of the failed request."""
         return self.reply.request if self.reply is not None else self.failed_request
 
     @property
     def text(self) -> str:
-        """Text of the reply, or empty if there is none."""
+        """Text of the reply, or "" without a reply."""
         return self.reply.text if self.reply is not None else ""
 
     @property
@@ -238,7 +238,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
 
 
 def with_swapped_answers(verdict: Verdict, task: Task) -> Verdict:
-    """Convert a verdict to the item with its two answers swapped."""
+    """Convert a verdict on an item to a verdict on the item with swapped answers."""
     assert task.pairwise is not None, "checked by the caller"
     key = task.pairwise.swapped_key
     probabilities = verdict.probabilities
@@ -254,7 +254,7 @@ def with_swapped_answers(verdict: Verdict, task: Task) -> Verdict:
 
 
 def mirrored(value: Value, task: Task) -> Value:
-    """Convert a verdict's or rating's value to the item with its two answers swapped."""
+    """Convert a verdict's or rating's value to the item with swapped answers."""
     if task.pairwise is None or value is None:
         return value
     key = task.pairwise.swapped_key
@@ -281,7 +281,7 @@ def failed(
     unread: Reply | None = None,
     first_unread: Reply | None = None,
 ) -> Verdict:
-    """Return the verdict on a unit whose last request got no reply."""
+    """Build the verdict for a unit whose last request got no reply."""
     return Verdict(
         item=unit.item,
         judge=judge,
@@ -331,7 +331,7 @@ def log_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def newest(verdict: Verdict, other: Verdict | None) -> Verdict:
-    """Return the verdict on a unit that counts: the newest success, else the newest failure.
+    """Return the verdict that counts for a unit: the newest success or else the newest failure.
 
     The order of the arguments doesn't matter. Among verdicts from the same attempt, a paid one
     takes precedence, and the first turn of a pair counts last.
@@ -350,7 +350,7 @@ def _age(verdict: Verdict) -> tuple[bool, int, bool, bool, bytes]:
 
 
 def max_judges(task: Task) -> int:
-    """Return the maximum number of judges to compare, which is lower for many options."""
+    """Return the maximum number of judges, which decreases with the number of options."""
     return min(MAX_JUDGES, MAX_CELLS // max(len(task.options), 1) ** 2)
 
 
@@ -395,7 +395,7 @@ _DECODER = msgspec.json.Decoder(Verdict)
 
 
 def _decode_slowly(body: bytes, error: Exception) -> Verdict:
-    """Decode a line that msgspec rejects, with U+FFFD for lone surrogates, or raise an error."""
+    """Decode a line with lone surrogates, which msgspec rejects, or raise an error."""
     problem: Exception = error
     if not isinstance(problem, msgspec.ValidationError):
         try:

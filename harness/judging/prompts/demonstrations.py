@@ -1,4 +1,4 @@
-"""Demonstrations for few-shot judges: other items with their raters' most common answers.
+"""Few-shot demonstrations: other items with their raters' most common answers.
 
 They are drawn before a run and saved with its prompts, so that a judge gets the same ones in every
 request.
@@ -33,7 +33,7 @@ MAX_BYTES = 1 << 28
 
 
 class Demonstration(Struct, frozen=True, kw_only=True):
-    """An item and the answer that most of its raters chose."""
+    """Few-shot demonstration: an item with its raters' most common answer."""
 
     item: str
     group: str  # its id if it has no group
@@ -45,14 +45,14 @@ class Demonstration(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Demonstrations:
-    """Demonstrations in the order of the draw, by the kind of answer."""
+    """Demonstrations in drawing order, by kind of answer."""
 
     drawn: Mapping[AnswerKind, Sequence[Demonstration]]
 
     def shown_with(
         self, item: Item, text: str, kind: AnswerKind, n: int
     ) -> Sequence[Demonstration]:
-        """Return the first demonstrations that can be shown with an item, at most ``n``.
+        """Return up to ``n`` demonstrations that an item's prompt can show.
 
         Leaves out the item itself, items with the same group or text, and other criteria.
         """
@@ -60,7 +60,7 @@ class Demonstrations:
         return tuple(islice(allowed, n))
 
     def to_json(self, *, item_text: bool) -> bytes:
-        """Encode the demonstrations, with or without the texts of their items."""
+        """Encode the demonstrations as JSON, with or without the texts of their items."""
         kept = self.drawn
         if not item_text:
             kept = {
@@ -75,7 +75,7 @@ class Demonstrations:
 
     @classmethod
     def load(cls, folder: Path, task: Task) -> Self:
-        """Read demonstrations, with texts from the task if they weren't saved.
+        """Read demonstrations. Texts that were not saved come from the task.
 
         Raises
         ------
@@ -142,7 +142,7 @@ def _draw(
     kind: AnswerKind,
     n: int,
 ) -> Sequence[Demonstration]:
-    """Return the candidates that are shown with at least one item, in their order."""
+    """Return the candidates that at least one item's prompt shows, in their order."""
     by_criterion: defaultdict[str, list[Demonstration]] = defaultdict(list)
     for candidate in candidates:
         by_criterion[candidate.criterion].append(candidate)
@@ -190,7 +190,7 @@ def _reasons(task: Task, item: Item) -> str:
 
 
 def answers_of(task: Task, kind: AnswerKind) -> dict[str, DemonstratedAnswer]:
-    """Return the raters' most common answer by item, except for items with ties.
+    """Return each item's most common answer among raters, leaving out items with ties.
 
     On a continuous scale, this is the raters' median; for texts, the first of the most common ones.
     """
@@ -211,7 +211,7 @@ def answers_of(task: Task, kind: AnswerKind) -> dict[str, DemonstratedAnswer]:
 
 
 def _median(counts: Counter[DemonstratedAnswer]) -> DemonstratedAnswer:
-    """Return the lower median number, or CANNOT_ASSESS if most raters abstain."""
+    """Return the lower median of the numbers, or CANNOT_ASSESS if most raters abstain."""
     if 2 * counts[CANNOT_ASSESS] > counts.total():
         return CANNOT_ASSESS
     numbers = [str(answer) for answer in counts.elements() if answer != CANNOT_ASSESS]
@@ -219,7 +219,7 @@ def _median(counts: Counter[DemonstratedAnswer]) -> DemonstratedAnswer:
 
 
 def group_of(item: Item) -> str:
-    """Return the group of an item, which is its own group if it has none."""
+    """Return an item's group. An item without a group is a separate group."""
     return item.id if item.group is None else item.group
 
 
@@ -233,12 +233,12 @@ def _may_be_shown(demonstration: Demonstration, item: Item, text: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, ignoring spaces and capitals."""
+    """Split a text into case-folded words, to compare texts."""
     return text.casefold().split()
 
 
 def _checked(demonstration: Demonstration, task: Task, path: Path) -> Demonstration:
-    """Return a demonstration with the text of its item."""
+    """Check a demonstration, and add its text from the task if missing."""
     answer, item = demonstration.answer, task.by_id.get(demonstration.item)
     named = {answer} if isinstance(answer, str) else set(answer)
     options = named if task.is_open else {option.key for option in task.options}

@@ -1,4 +1,4 @@
-"""Orders of the options that vary by sample, and the conversion of keys between them.
+"""Orders of the options in prompts, and conversion between shown and own keys.
 
 If the keys are letters, they stay in place and the labels move (``A: Not toxic``), so neither a
 position nor a letter always means the same option. Other keys, such as words and grades, move with
@@ -23,7 +23,7 @@ N_ORDERS = 2
 
 @dataclass(frozen=True, slots=True)
 class OptionOrders:
-    """Random order of the options for each sample.
+    """Random order of the options for each sample of an item.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class OptionOrders:
     seed: int
 
     def order_for(self, item: str, sample: int) -> Order:
-        """Return the order for a sample of an item, the same in all elicitations.
+        """Return the order for a sample of an item, which is the same in all elicitations.
 
         In K successive samples of K options, every option appears once in every position.
         """
@@ -50,11 +50,11 @@ class OptionOrders:
 
     @property
     def moves_labels(self) -> bool:
-        """Whether keys stay in place, because they are letters without a meaning."""
+        """Whether only labels change places, because the keys are just letters."""
         return all(o.key.isalpha() and len(o.key) == 1 and o.label != o.key for o in self.options)
 
     def shown(self, order: Order) -> Sequence[Option]:
-        """Return the options as shown."""
+        """Return the options in the shown order, with their shown keys."""
         by_key = {option.key: option for option in self.options}
         if not order:
             return self.options
@@ -67,25 +67,25 @@ class OptionOrders:
         ]
 
     def keys_shown(self, order: Order) -> Mapping[str, str]:
-        """Return the shown key of each option, by its own key."""
+        """Map each option's own key to the key that is shown."""
         shown = (option.key for option in self.shown(order))
         own = order or (option.key for option in self.options)
         return dict(zip(own, shown, strict=True))
 
     def members_shown(self, order: Order, members: Iterable[str]) -> tuple[str, ...]:
-        """Return the shown keys of the options in a set, in the order of their positions."""
+        """Return the shown keys of a set's options in the order in which they are shown."""
         wanted = set(members)
         return tuple(shown for own, shown in self.keys_shown(order).items() if own in wanted)
 
     def own_keys(self, order: Order, shown: Iterable[str]) -> tuple[str, ...]:
-        """Return the options' own keys for the keys as shown, in the task's order."""
+        """Convert shown keys to the options' own keys, in the task's order."""
         wanted = set(shown)
         named = {own for own, key in self.keys_shown(order).items() if key in wanted}
         return tuple(option.key for option in self.options if option.key in named)
 
 
 def is_swapped(item: str, turn: int) -> bool:
-    """Return whether an item's answers are swapped in a turn.
+    """Return whether a turn shows an item's two answers in reverse order.
 
     Successive turns alternate. A hash of the item's id sets the first order, so that neither order
     comes first on all items.

@@ -1,4 +1,4 @@
-"""Questions for judges: units of work, and the content of their messages."""
+"""Questions for judges: units of work, and what their messages contain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_FILES: Mapping[TemplateName, str] = MappingProxyType({})
 
 
 class Message(NamedTuple):
-    """A turn of a conversation."""
+    """Turn of a conversation."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -25,7 +25,7 @@ class Message(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """A unit of work for a judge: item, elicitation and sample number."""
+    """Unit of work for a judge: an item, an elicitation and a sample number."""
 
     item: str
     elicitation: Elicitation
@@ -33,7 +33,7 @@ class Unit(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Content of the messages for a unit.
+    """Content of the messages for one unit of work.
 
     Attributes
     ----------

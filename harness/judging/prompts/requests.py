@@ -1,4 +1,4 @@
-"""Requests, their canonical hash, and a task's prompts.
+"""Requests with their canonical hash, and a task's prompts.
 
 Everything before the item is byte-identical for all items of a task and elicitation, so that prompt
 caches hit. The item's text comes last, between two lines that depend only on the text: they are the
@@ -102,14 +102,14 @@ class Request:
 
     @cached_property
     def cache_key(self) -> str:
-        """Key for all samples' replies in the response cache: 16 hex digits.
+        """Key in the response cache for the replies to all samples: 16 hex digits.
 
         It is the SHA-256 of the canonical JSON up to the sample number.
         """
         return hashlib.sha256(self._stem).hexdigest()[:CACHE_KEY_DIGITS]
 
     def hashes(self, samples: int) -> Iterator[str]:
-        """Yield the request's hashes for sample numbers from 0, hashing the stem only once."""
+        """Yield the request's hash for each sample number from 0, hashing the stem only once."""
         stem = hashlib.sha256(self._stem)
         self.__dict__["cache_key"] = stem.hexdigest()[:CACHE_KEY_DIGITS]
         for sample in range(samples):
@@ -118,14 +118,14 @@ class Request:
             yield digest.hexdigest()
 
     def for_sample(self, sample: int, digest: str = "") -> Self:
-        """Return this request with a different sample number, and its hash if known."""
+        """Return the request with a different sample number, and its hash if known."""
         request = self if sample == self.sample else self._copy(sample=sample)
         if digest:
             request.__dict__["hash"] = digest
         return request
 
     def for_look(self, look: int) -> Self:
-        """Return this request as sent in a later round."""
+        """Return the request as it is sent in a later round."""
         if look == self.look:
             return self
         copied = self._copy(look=look)
@@ -134,7 +134,7 @@ class Request:
         return copied
 
     def with_messages(self, messages: tuple[Message, ...]) -> Self:
-        """Return this request with different messages."""
+        """Return the request with different messages."""
         turns = _turns(messages)
         stem = _stem(self._frame, turns)
         return self._copy(messages=messages, turns=turns, _frame=self._frame, _stem=stem)
@@ -145,7 +145,7 @@ class Request:
         return _turns(self.messages)
 
     def sent_turns(self) -> str:
-        """Return `turns` as sent, with images instead of the references to them.
+        """Return `turns` in the form sent, with each image in place of its reference.
 
         Raises
         ------
@@ -160,12 +160,12 @@ class Request:
 
     @cached_property
     def _stem(self) -> bytes:
-        """Canonical JSON up to the sample number."""
+        """Canonical JSON that precedes the sample number."""
         return _stem(self._frame, self.turns)
 
     @cached_property
     def _frame(self) -> tuple[str, str]:
-        """Canonical JSON before the messages, and from their end to the sample number."""
+        """Canonical JSON before the messages, and from the messages to the sample number."""
         base_url, model, params, provider = map(
             _CANONICAL, (self.base_url, self.model, self.params, self.provider)
         )
@@ -174,7 +174,7 @@ class Request:
         return f'{{"base_url":{base_url},{look}"messages":', after
 
     def _copy(self, **members: object) -> Self:
-        """Return a copy with changed members, which keeps cached values except the hash."""
+        """Copy the request with changed fields, keeping cached values except the hash."""
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
         copied.__dict__.pop("hash", None)
@@ -196,7 +196,7 @@ def _turns(messages: Iterable[Message]) -> str:
 
 
 def json_string(text: str) -> str:
-    """Return a string as ASCII JSON in the form of `json`, using msgspec if both agree."""
+    """Encode a string as ASCII JSON exactly as `json` does, using msgspec if possible."""
     if text.isascii() and DELETE not in text:
         return _ENCODE(text).decode()
     return encode_basestring_ascii(text)
@@ -212,7 +212,7 @@ def _stem(frame: tuple[str, str], turns: str) -> bytes:
 
 
 class _Form(NamedTuple):
-    """A template with shared values filled in, and a format string ``tail`` for an item."""
+    """Template with shared values filled in. ``tail`` is a format string for an item."""
 
     values: dict[str, str]
     opening: tuple[Message, ...]
@@ -328,13 +328,13 @@ class Prompts:
         return cls(task, templates, demonstrations, orders)
 
     def uses(self, folder: Path) -> bool:
-        """Return whether a template or the demonstrations can have come from a folder."""
+        """Return whether a template or the demonstrations could come from a folder."""
         if self.demonstrations is not None and (folder / DEMONSTRATIONS).exists():
             return True
         return any(template.path.parent == folder for template in self.templates.values())
 
     def save(self, folder: Path, *, item_text: bool = True) -> None:
-        """Write the templates to a folder from which `load` makes the same prompts.
+        """Write the templates to a folder from which `load` creates the same prompts.
 
         Demonstrations are written with or without the texts of their items.
 
@@ -359,7 +359,7 @@ class Prompts:
         own: Mapping[TemplateName, str] = NO_FILES,
         both_orders: bool = False,
     ) -> tuple[Message, ...]:
-        """Return the messages for a question about an item, or for a pair, those of the first turn.
+        """Return the messages for a question about an item. For a pair, this is the first turn.
 
         The sample sets the order of shuffled options, the option that an endorsement is about, and,
         if ``both_orders``, the order of a pairwise item's answers. ``own`` contains the judge's own
@@ -376,7 +376,7 @@ class Prompts:
         return strategy.messages(self, Question(shown, elicitation, sample, item, own))
 
     def from_template(self, question: Question, strategy: Strategy) -> tuple[Message, ...]:
-        """Return the messages from a strategy's template and its demonstrations."""
+        """Build messages from a strategy's template and from demonstrations."""
         item, elicitation, sample, rated, own = question
         name = template_name(elicitation, strategy, own)
         task = self.task
@@ -407,7 +407,7 @@ class Prompts:
         is_whole: bool,  # noqa: FBT001 -- a part of the cache's key
         described: bool = True,  # noqa: FBT001, FBT002 -- as above
     ) -> _Form:
-        """Fill in values that items share, such as the options' order and the criterion."""
+        """Fill in the values that items share, such as the options' order and the criterion."""
         template = self.templates[name]
         if len(order) == 1:
             values = _endorsement_values(self.task, template, order[0])
@@ -430,7 +430,7 @@ class Prompts:
         demonstration: Demonstration,
         strategy: Strategy,
     ) -> tuple[Message, Message]:
-        """Return a demonstration as a user turn and a reply, with or without reasons."""
+        """Return a demonstration's user turn and reply, with reasons if the strategy needs them."""
         parts, described = demonstration.parts, strategy.shows_descriptions
         form = self._form(name, order, demonstration.criterion, len(parts) == 1, described)
         shown = form.tail.format_map(_fenced(parts))
@@ -454,7 +454,7 @@ class Prompts:
     def _shown(
         self, item: Item, elicitation: Elicitation, strategy: Strategy
     ) -> Sequence[Demonstration]:
-        """Return the demonstrations for an item, or for a pair, those for response sets."""
+        """Return the demonstrations for an item. For a pair, these are for response sets."""
         if self.demonstrations is None or not (n := strategy.n_demonstrations):
             return ()
         kind = answer_kind(elicitation)
@@ -486,7 +486,7 @@ class Prompts:
         *,
         own: Mapping[TemplateName, str] = NO_FILES,
     ) -> str:
-        """Return the question after an unreadable reply, with the options as shown before.
+        """Return the second question after an unreadable reply, with options in the same order.
 
         Parameters
         ----------
@@ -511,28 +511,28 @@ class Prompts:
 
 
 def answer_kind(elicitation: Elicitation) -> AnswerKind:
-    """Return the kind of answer to an elicitation's first turn."""
+    """Return the kind of answer that the first turn of an elicitation asks for."""
     return "forced_choice" if elicitation == "forced_choice" else "response_set"
 
 
 def template_name(
     elicitation: Elicitation, strategy: Strategy, own: Mapping[TemplateName, str] = NO_FILES
 ) -> str:
-    """Return the name of the template for an elicitation under a strategy."""
+    """Return the name of a strategy's template for an elicitation."""
     name = strategy.template(elicitation)
     replacement = own.get(cast("TemplateName", name))
     return own_name(replacement) if replacement else name
 
 
 def own_name(file_name: str) -> str:
-    """Return a unique name for a judge's own template, different from all bundled ones."""
+    """Return the internal name of a judge's own template, which no bundled template has."""
     return f"own/{file_name}"
 
 
 def _checked_template(
     name: str, file_name: str, folders: Sequence[Path], orders: OptionOrders | None
 ) -> Template:
-    """Read a template by name, and check that a template for endorsements shows the option.
+    """Read a template, and check that a template about a single option shows the option.
 
     A second turn must not show the options if each sample has its own order.
     """
@@ -549,7 +549,7 @@ def _checked_template(
 
 
 def _template_folders(task: Task, strategies: Iterable[Strategy]) -> dict[str, Path | None]:
-    """Return the templates that judges need by name, with the folder of a strategy's own."""
+    """Map needed template names to a strategy's own folder, or None for the usual folders."""
     elicitations = task.elicitations if task.is_open else ELICITATIONS
     folders: dict[str, Path | None] = dict.fromkeys(elicitations)
     for strategy in strategies:
@@ -567,13 +567,13 @@ def _template_folders(task: Task, strategies: Iterable[Strategy]) -> dict[str, P
 
 
 def _default_name(task: Task, name: str) -> str:
-    """Return the name of the bundled template that a template replaces."""
+    """Return the name of the bundled template that the given template replaces."""
     return name.replace("forced_choice", OPEN_TEMPLATES.get(task.scale, "forced_choice"))
 
 
 @lru_cache(maxsize=RECENT_ITEMS)
 def _fenced(parts: tuple[str, ...]) -> Mapping[str, str]:
-    """Put fences around an item's text, with separate fences for each part.
+    """Enclose each part of an item's text in a separate pair of fences.
 
     If items share a first part (such as an article for several sentences), that part is then
     byte-identical, including its fence, so that prompt caches hit there too.
@@ -586,7 +586,7 @@ def _fenced(parts: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def fence(text: str, *others: str) -> str:
-    """Return 16 hex digits that depend on a text and occur neither in it nor in ``others``.
+    """Return 16 hex digits derived from a text that occur neither in it nor in ``others``.
 
     They are the first digits of the SHA-256 of the text. As long as the digits occur in a text, a
     counter is appended to the text before hashing.
@@ -601,13 +601,13 @@ def fence(text: str, *others: str) -> str:
 
 
 def _clash(paths: Iterable[Path]) -> Path | None:
-    """Return a file that can't be saved because a different file has the same name."""
+    """Return a file that cannot be saved because another file has the same name, or None."""
     by_name: dict[str, Path] = {}
     return next((path for path in paths if by_name.setdefault(path.name, path) != path), None)
 
 
 def _endorsement_values(task: Task, template: Template, key: str) -> dict[str, str]:
-    """Return the placeholder values for a question about one option."""
+    """Return the placeholder values for a prompt about one option."""
     [option] = (_option_line(option) for option in task.options if option.key == key)
     replies = "\n".join([YES.key, NO.key, *([CANNOT_ASSESS] if task.abstain else [])])
     values = _task_values(task, template, None, ())
@@ -622,7 +622,7 @@ def _task_values(
     *,
     described: bool = True,
 ) -> dict[str, str]:
-    """Return the placeholder values that all items of a task share."""
+    """Return the placeholder values that are the same for all items of a task."""
     options = orders.shown(order) if orders else task.options
     sets = () if task.is_open else _shown_sets(task)
     if orders:
@@ -641,7 +641,7 @@ def _task_values(
 
 
 def _answers(task: Task, options: Sequence[Option]) -> list[str]:
-    """Return the admissible answers, one per line."""
+    """Return the allowed answers, one per line."""
     if not task.is_open:
         return [option.key for option in options]
     if task.scale == "text":
@@ -653,13 +653,13 @@ def _answers(task: Task, options: Sequence[Option]) -> list[str]:
 
 
 def _option_line(option: Option, *, described: bool = True) -> str:
-    """Return an option's line in a prompt, which `option_matching` can parse."""
+    """Return an option's line in a prompt, in a form that `option_matching` can parse."""
     name = option.key if option.label == option.key else f"{option.key}: {option.label}"
     return f"{name} - {option.description}" if described and option.description else name
 
 
 def _shown_sets(task: Task) -> Sequence[Sequence[str]]:
-    """Return all admissible response sets if they are few or listed, else three examples."""
+    """Return all admissible response sets if there are few, or else three examples."""
     keys = [option.key for option in task.options]
     if task.response_sets != "all":
         return task.space.sets

@@ -52,18 +52,18 @@ ALLOWED: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A checked template file, with its parts by name and without heading lines."""
+    """Template file that was checked, with its parts by name."""
 
     path: Path
     text: str
     parts: dict[str, str]
 
     def render(self, part: str, values: Mapping[str, str]) -> str:
-        """Fill a part's placeholders, or return "" if the part is missing."""
+        """Fill the placeholders in a part, or return "" if the template lacks the part."""
         return render(self.parts.get(part, "").split("\n"), values)
 
     def question(self, values: Mapping[str, str], slots: frozenset[str]) -> tuple[str, str]:
-        """Fill part [user] except for the placeholders in ``slots``.
+        """Fill the part [user], but keep the placeholders in ``slots``.
 
         Return the lines that all items share, ending in a newline, and the lines that show the
         item, as a format string for `str.format`.
@@ -75,7 +75,7 @@ class Template:
 
 
 def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> Template:
-    """Read a template from the first folder that has it, and check it."""
+    """Read and check a template from the first folder that contains it."""
     if not FILE_NAME.fullmatch(name):
         raise PromptError(
             f"prompts: {name!r} is not a file name. Write letters, digits, '.', '_', '-'."
@@ -158,7 +158,7 @@ def _check(template: Template) -> None:
 def render(
     lines: Sequence[str], values: Mapping[str, str], slots: frozenset[str] = frozenset()
 ) -> str:
-    """Fill the placeholders in lines, and drop lines whose placeholders are all empty.
+    """Fill the placeholders in lines, and drop a line if all of its placeholders are empty.
 
     The placeholders in ``slots`` stay open, and the result is then a format string for
     `str.format`.
@@ -179,7 +179,7 @@ def render(
 
 
 def _escaped(text: str) -> str:
-    """Return a text escaped for use in a format string."""
+    """Escape a text for use in a format string."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
