@@ -1,1 +1,1 @@
-"""Import, audit, collect and version ratings, and import other tools' verdicts."""
+"""Importing, auditing, collecting and versioning ratings, and importing other tools' verdicts."""

@@ -1,4 +1,4 @@
-"""Options of the commands of `harness curate`, except those of the import."""
+"""Options of the `harness curate` commands, except the import."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DECILES = range(0, 101, 10)  # percentages
 
 
 class CardOptions(Options):
-    """Location for a data card."""
+    """Option for a data card's location."""
 
     card_folder: Path | None = option(
         None, "Folder to write to. Default: the task's own.", flag="--to"
@@ -26,7 +26,7 @@ class CardOptions(Options):
 
 
 class DownloadOptions(Options):
-    """Part of a hub data set to write, and its location."""
+    """Options for the part of a hub data set to download, and its file."""
 
     revision: str | None = option(
         None, "Commit of the data set: 40 hexadecimal digits. Default: the recipe's commit."
@@ -39,7 +39,7 @@ class DownloadOptions(Options):
 
 
 class KeptVerdicts(VerdictFile):
-    """Verdicts of judges on a task."""
+    """Option for judges' verdicts on a task."""
 
     verdicts: Path | None = option(
         None, "The judges' verdicts, as a file or run folder. Default: the task's verdicts.csv."
@@ -47,7 +47,7 @@ class KeptVerdicts(VerdictFile):
 
 
 class FindingOptions(VerdictFile, Seed):
-    """A finding of the audit, and the verdicts behind it."""
+    """Options for an audit's finding and the verdicts behind it."""
 
     finding: str | None = option(
         None, "Leave out items and raters of this kind of `harness curate audit` finding."
@@ -58,13 +58,13 @@ class FindingOptions(VerdictFile, Seed):
 
 
 class NewTask(Options):
-    """The folder of a task's new version."""
+    """Option for the folder of a task's new version."""
 
     new_name: str = option(..., "Name or path of the folder to make.", flag="--as")
 
 
 class NewTaskOptions(Options):
-    """Source of a new task."""
+    """Option for a new task's source."""
 
     source: Path | None = option(
         None, "Table of ratings, with the options of `harness curate import`.", flag="--from"
@@ -72,7 +72,7 @@ class NewTaskOptions(Options):
 
 
 class DropOptions(FindingOptions):
-    """Items and raters to leave out of a task."""
+    """Options for the items and raters to leave out of a task."""
 
     items_out: Names = option(None, "Ids of items to leave out, comma-separated.", flag="--items")
     raters_out: Names = option(None, "Raters to leave out, comma-separated.", flag="--raters")
@@ -88,13 +88,13 @@ class DropOptions(FindingOptions):
 
 
 class Budget(Options):
-    """Number of answers to collect."""
+    """Option for the number of answers to collect."""
 
     budget: int = option(..., "Number of answers to collect. A pair counts as two.", ge=1)
 
 
 class NextOptions(Tau, Budget, FindingOptions):
-    """Number and purpose of the ratings to list."""
+    """Options for the number and purpose of ratings to list."""
 
     quantity: QueuePurpose = option("consistency", "What the ratings are for.", flag="--for")
     slice_of: str | None = option(
@@ -118,7 +118,7 @@ class NextOptions(Tau, Budget, FindingOptions):
 
 
 class DrawOptions(Seed, Out, NewTask, Budget, JudgeName):
-    """Items without ratings to draw from, and the estimate to draw them for."""
+    """Options for drawing unlabelled items for an estimate."""
 
     budget: int = option(..., "Approximate number of items to draw.", ge=1)
     judge: str = option(..., "The judge of the estimate.", flag="--judge -j")
@@ -138,7 +138,7 @@ SampledBy: TypeAlias = Literal["disagreement", "criterion", "group"]
 
 
 class SampleOptions(NewTask):
-    """Number of items to draw, and how."""
+    """Options for drawing a sample of items."""
 
     n_drawn: int = option(..., "Number of items.", flag="--items", ge=1)
     drawn_by: SampledBy | None = option(
@@ -167,7 +167,7 @@ class SampleOptions(NewTask):
 
 
 class TeamOptions(VerdictFile, Seed):
-    """Project to write for a rating tool."""
+    """Options for writing a project for a rating tool."""
 
     verdicts: Path | None = option(
         None,
@@ -203,7 +203,7 @@ class TeamOptions(VerdictFile, Seed):
 
 
 class VerdictImport(TaskOption):
-    """How to read verdicts from other tools, their task, and the file to write."""
+    """Options for importing other tools' verdicts into a file for a task."""
 
     task: str = option(..., "Name of a task, or path of a task folder.", flag="--task -t")
     judge_names: Repeated = option(

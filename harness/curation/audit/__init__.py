@@ -1,4 +1,4 @@
-"""Audit of a task: problems with its items and ratings, their effects, and commands for them."""
+"""Audit of a task: problems in items and ratings, their effects, and commands that address them."""
 
 from harness.curation.audit.audit import audit_task, suspected_raters
 from harness.curation.audit.audit_report import audit_text

@@ -1,4 +1,4 @@
-"""Run every check of an audit on a task."""
+"""Audit of a task with every check."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ SUSPECT: tuple[FindingKind, ...] = (
 def audit_task(
     task: Task, verdicts: Path | None = None, *, name: str | None = None, seed: int = 0
 ) -> Audit:
-    """Check the items and ratings of a task.
+    """Check a task's items and ratings.
 
     Parameters
     ----------
@@ -122,7 +122,10 @@ def audit_task(
 def _audited_verdicts(
     path: Path | None, source: Source | None, evidence: Evidence | None, *, is_named: bool
 ) -> AuditedVerdicts | None:
-    """Return an audit's verdicts and judges, with the best first if judges are ranked."""
+    """Return the verdicts and judges to name in commands.
+
+    Ranked judges come with the best first.
+    """
     if path is None or source is None:
         return None
     ranked = [row.judge for row in evidence.judges] if evidence else []
@@ -131,7 +134,7 @@ def _audited_verdicts(
 
 
 def _open_audit(task: Task, name: str | None) -> Audit:
-    """Check a task without options: texts, copied ratings, and items with a single rater."""
+    """Audit a task without options, for duplicates, copied ratings and items with one rater."""
     findings = [
         *_duplicate_findings(task),
         *label_findings(task),
@@ -148,10 +151,10 @@ def _open_audit(task: Task, name: str | None) -> Audit:
 
 
 def suspected_raters(task: Task) -> dict[str, FindingKind]:
-    """Return the raters that the audit suspects, with the kind of finding.
+    """Return the raters that the audit suspects, with the kind of finding for each.
 
-    A suspected rater always gives the same answer, deviates from the rest, changes over time,
-    agrees unusually often with another rater, or is another rater's copy.
+    A suspected rater always gives the same answer, deviates from the other raters, changes over
+    time, agrees unusually often with one rater, or gives the same answers as another rater.
     """
     if task.rater_ids != "real":
         return {}
@@ -170,9 +173,9 @@ def suspected_raters(task: Task) -> dict[str, FindingKind]:
 
 
 def _single_answers(source: Source) -> Iterator[tuple[str, IntArray]]:
-    """Yield each judge with its most common option for each item of the task.
+    """Yield each judge with its most common option on each of the task's items.
 
-    An item without one such option gets -1.
+    An item without a single most common option gets -1.
     """
     number = {item.id: i for i, item in enumerate(source.task.items)}
     places = [number[item.id] for item in source.items]
@@ -235,7 +238,7 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
 
 
 def _n_groups(task: Task, cluster: Cluster) -> int:
-    """Return the number of groups among a cluster's items, or 0 if an item has none."""
+    """Return the number of groups in a cluster of items, or 0 if an item has no group."""
     groups = {task.by_id[item].group for item in cluster}
     return 0 if None in groups else len(groups)
 

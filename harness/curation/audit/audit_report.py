@@ -1,4 +1,4 @@
-"""An audit as text for a terminal, and as a page."""
+"""An audit as text for a terminal and as a page."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ SECTIONS = (("summary", "Summary"), ("findings", "Findings"), ("raters", "Raters
 
 
 def audit_text(audit: Audit, *, details: bool = False) -> str:
-    """Render an audit as a table of findings, and how to address the first ones.
+    """Render an audit as a table of findings, with instructions for the first findings.
 
-    ``details`` adds each finding in words, the raters, and the checks that didn't run.
+    ``details`` adds every finding in words, the raters, and the checks that couldn't run.
     """
     parts = [f"{audit.task}: {counts_of(audit)}"]
     if audit.decision is not None:
@@ -82,7 +82,7 @@ def audit_text(audit: Audit, *, details: bool = False) -> str:
 
 
 def counts_of(audit: Audit) -> str:
-    """Return the numbers of items, raters and ratings as a phrase."""
+    """Format the numbers of items, raters and ratings as a phrase."""
     counts = ((audit.n_items, "item"), (audit.n_raters, "rater"), (audit.n_ratings, "rating"))
     return ", ".join(counted([n], noun) for n, noun in counts)
 
@@ -107,12 +107,12 @@ def _effect(effect: Effect | None) -> str:
 
 
 def outcome_words(verdict: DecisionVerdict, equals: Sequence[str]) -> str:
-    """Return a phrase for a verdict and the judges that are not significantly different."""
+    """Format a verdict as a phrase, with the judges that are not significantly different."""
     return f"{verdict} {first_names(equals, ' or ')}" if equals else verdict
 
 
 def decision_words(verdict: DecisionVerdict, judge: str | None) -> str:
-    """Return a verdict and its judge as a phrase."""
+    """Format a verdict and its judge as a phrase."""
     return verdict if judge is None else f"{verdict} {judge}"
 
 
@@ -128,7 +128,7 @@ def _words(number: int, finding: Finding, *, details: bool) -> str:
 
 
 def places_of(finding: Finding) -> list[tuple[str, tuple[str, ...]]]:
-    """Return a finding's ids by items, raters and options."""
+    """Return the ids in a finding, grouped into items, raters and options."""
     places = {
         "items": finding.left_out_items,
         "raters": finding.raters,
@@ -138,18 +138,18 @@ def places_of(finding: Finding) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def first_names(names: Sequence[str], separator: str = ", ") -> str:
-    """Write a list's first names and the number of the rest."""
+    """List the first names and the number of remaining names."""
     more = f" and {len(names) - SHOWN:,} more (--json)" if len(names) > SHOWN else ""
     return f"{separator.join(names[:SHOWN])}{more}"
 
 
 def capitalized(text: str) -> str:
-    """Return a text as the beginning of a sentence."""
+    """Return a text with its first letter capitalized."""
     return text[0].upper() + text[1:]
 
 
 def compared_raters(raters: Sequence[RaterFacts]) -> list[RaterFacts]:
-    """Return the raters who share items with two others, in ascending order of agreement."""
+    """Return the raters who share items with two others, lowest excess agreement first."""
     compared = [fact for fact in raters if fact.agreement is not None]
     return sorted(compared, key=lambda fact: (fact.agreement or 0.0) - (fact.expected or 0.0))
 
@@ -176,12 +176,12 @@ def _rater_row(fact: RaterFacts) -> Iterator[str]:
 
 
 def remark_of(fact: RaterFacts) -> str:
-    """Return the findings about a rater in words, or "" if there are none."""
+    """Describe the findings about a rater, or return "" if there are none."""
     return f"always {fact.always}" if fact.always else "lower" if is_low(fact) else ""
 
 
 def audit_page(audit: Audit) -> str:
-    """Render an audit as a page without any texts of items."""
+    """Render an audit as a page that contains no text of an item."""
     compared = compared_raters(audit.raters)
     n = len(audit.findings)
     return render(
@@ -241,7 +241,7 @@ def _row(finding: Finding) -> dict[str, object]:
 
 
 def _chart(raters: Sequence[RaterFacts]) -> Chart:
-    """Draw the agreement of the raters who agree least, compared with what is expected."""
+    """Draw the agreement of the raters who agree least, and their expected agreement."""
     rows = [
         row
         for fact in raters[:MOST_RATERS]

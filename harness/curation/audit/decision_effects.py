@@ -1,4 +1,4 @@
-"""Effects of a finding on the decision: the validation without its items or ratings."""
+"""Effect of a finding on the decision, from a validation without the finding's items or ratings."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ MIN_JUDGES = 2
 
 
 def with_effects(findings: Sequence[Finding], source: Source, baseline: Evidence) -> list[Finding]:
-    """Return findings with their effects. Those that change the verdict come first.
+    """Add each finding's effect, and sort findings by importance.
 
-    Next are findings that change the equal judges, then those that change the ranking metric
-    most, then those without an effect. Ties keep their order.
+    Findings that change the verdict come first, then findings that change the equal judges, then
+    findings by change in the ranking metric, then findings without an effect. Ties keep their
+    order.
     """
     measured = [replace(f, effect=_effect(f, source, baseline)) for f in findings]
     return sorted(measured, key=_importance)
@@ -49,7 +50,7 @@ def _importance(finding: Finding) -> tuple[bool, bool, bool, float]:
 
 
 def verdict_and_equals(evidence: Evidence | None) -> tuple[DecisionVerdict, tuple[str, ...]]:
-    """Return the verdict, and the best judge with those not significantly different from it."""
+    """Return the verdict, the best judge, and the judges not significantly different from it."""
     verdict, best = verdict_and_judge(evidence)
     if evidence is None or best is None:
         return verdict, ()
@@ -78,7 +79,7 @@ def _effect(finding: Finding, source: Source, baseline: Evidence) -> Effect | No
 
 
 def task_without(task: Task, items: set[str], raters: set[str]) -> Task:
-    """Return a task without some items and raters, and without items left unrated by that."""
+    """Return a task without some items and raters, and without items left without ratings."""
     ratings = [r for r in task.ratings if r.rater not in raters and r.item not in items]
     rated = {rating.item for rating in ratings}
     kept = tuple(item for item in task.items if item.id in rated)
@@ -92,7 +93,7 @@ def task_without(task: Task, items: set[str], raters: set[str]) -> Task:
 
 
 def source_without(source: Source, items: set[str], raters: set[str]) -> Source:
-    """Return a source without some items and raters, and without items left unrated by that."""
+    """Return a source without some items and raters, and without items left without ratings."""
     others = source.task.by_id.keys() - {item.id for item in source.items}
     task = task_without(source.task, items | others, raters)
     ids = {item.id for item in task.items}
@@ -114,10 +115,11 @@ def _largest_change(evidence: Evidence | None, baseline: Evidence) -> float | No
 
 
 def suspected_errors(source: Source) -> Iterator[Finding]:
-    """Find items on which raters agree on one option and all good judges on another.
+    """Find items on which raters agree on one option and all good judges agree on another.
 
-    A judge is good if the lower end of the interval for its agreement with the raters' most
-    common options exceeds the share of the single most common option. At least two are needed.
+    A judge is good if the lower end of the interval for its agreement with the raters' most common
+    options exceeds the share of the most common option overall. The check needs at least two good
+    judges.
     """
     human = human_table(source.task, source.items)
     counts = human.forced_choice
@@ -152,7 +154,7 @@ def suspected_errors(source: Source) -> Iterator[Finding]:
 
 
 def usual_answers(source: Source) -> Iterator[tuple[str, FloatArray]]:
-    """Yield each judge with its most common options, (n, K), nan if unanswered."""
+    """Yield each judge with an (n, K) array of its most common options. Unanswered rows are nan."""
     for facts in source.judges:
         rows = source.verdicts[facts.name]
         table = judge_table(source.task, source.items, facts.name, rows)
@@ -160,7 +162,7 @@ def usual_answers(source: Source) -> Iterator[tuple[str, FloatArray]]:
 
 
 def _lower_bound(source: Source, human_modes: FloatArray, judge_modes: FloatArray) -> float:
-    """Return the lower end of a judge's hit-rate interval over groups, or 0 without groups."""
+    """Return the lower end of a judge's hit-rate interval, clustered by group. 0 without groups."""
     hits = (human_modes * judge_modes).sum(axis=1)
     answered = np.flatnonzero(~np.isnan(hits)).tolist()
     units = {source.items[i].unit for i in answered}

@@ -47,21 +47,21 @@ PAIRED = ("excess_agreement", "identical_raters")  # kinds that name raters in p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """Effect of leaving out a finding's items or ratings on the decision.
+    """How the decision changes without a finding's items or ratings.
 
     Attributes
     ----------
     verdict : str
         Verdict without these items or ratings.
     equals : tuple of str
-        The best judge, and those not significantly different from it; none if the
-        verdict is "none".
+        The best judge and the judges not significantly different from it. Empty if the verdict is
+        "none".
     changes_verdict, changes_equals : bool
-        Whether the verdict, and the list of equal judges, differs from the one with everything.
+        Whether the verdict, or the list of equal judges, changes.
     n_items : int
-        Number of items left.
+        Number of remaining items.
     largest_change : float or None
-        Largest change in the ranking metric's value among ranked judges; None if NA.
+        Largest change in the ranking metric among ranked judges, or None if NA.
     metric : str
         The ranking metric.
     """
@@ -77,24 +77,24 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A finding with its place, its importance and an action.
+    """A problem that a check found, with its location, effect and remedy.
 
     Attributes
     ----------
     kind : str
-        The check that found it.
+        The check that found the problem.
     what, why, action : str
-        Sentences with ids and counts, but never texts of items.
+        Sentences. They contain ids and counts, but never texts of items.
     n : int
-        Number of items, raters or options concerned.
+        Number of affected items, raters or options.
     items, raters, options : tuple of str
-        All ids concerned; for pairs of raters, both raters of each pair in turn.
+        All affected ids. For pairs of raters, the two raters in each pair follow each other.
     clusters : tuple of tuple of str
         Items that duplicate each other, in file order.
     effect : Effect or None
-        None without verdicts, or if nothing can be left out.
+        Effect on the decision. None without verdicts, or if nothing can be left out.
     command : str
-        Command that acts on the finding.
+        Command that addresses the finding.
     """
 
     kind: FindingKind
@@ -111,14 +111,14 @@ class Finding:
 
     @property
     def left_out_items(self) -> tuple[str, ...]:
-        """Items to leave out: all of them, or all but the first of duplicates."""
+        """Items to leave out: all affected items except the first of each set of duplicates."""
         if self.clusters:
             return tuple(item for cluster in self.clusters for item in cluster[1:])
         return self.items
 
     @property
     def left_out_raters(self) -> tuple[str, ...]:
-        """Raters to leave out: all of them, or the second of each pair."""
+        """Raters to leave out: all affected raters, or the second rater in each pair."""
         return self.raters[1::2] if self.kind in PAIRED else self.raters
 
 
@@ -131,17 +131,18 @@ class RaterFacts:
     n_ratings : int
         Number of the rater's forced choices.
     n_items : int
-        Items also rated by two others, which the agreement is computed from.
+        Number of items that two other raters also rated. The agreement is computed from these
+        items.
     agreement : float or None
-        Mean share of the others' choices that match the rater's; None without such items.
+        Mean share of other raters' choices that match the rater's, or None without such items.
     low, high : float or None
-        Exact 95 % interval for the agreement, over groups if the task has any.
+        Exact 95 % interval for the agreement, clustered by group if the task has groups.
     expected : float or None
         Mean agreement of all raters on the same items.
     p_adjusted : float or None
         Chernoff bound on the p-value of the permutation test for lower agreement, Holm-adjusted.
     always : str
-        The option that the rater always chose; "" for varying choices.
+        The option that the rater always chose, or "" if choices vary.
     """
 
     rater: str
@@ -157,7 +158,7 @@ class RaterFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotChecked:
-    """A check that couldn't run, and the reason."""
+    """A check that couldn't run, with the reason."""
 
     check: str
     reason: str
@@ -165,14 +166,14 @@ class NotChecked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """An audit's findings: those that change the verdict, then those that change the equals.
+    """An audit's results, with findings in order of importance.
 
     Attributes
     ----------
     content_hash : str
         Hash of the task's content.
     decision : str or None
-        The verdict with all items and ratings; None without verdicts.
+        The verdict with all items and ratings, or None without verdicts.
     equals : tuple of str
         As in `Effect`, with all items and ratings.
     verdicts : str or None
@@ -194,7 +195,7 @@ class Audit:
 
     @classmethod
     def of(cls, task: Task, findings: Iterable[Finding], not_checked: Iterable[NotChecked]) -> Self:
-        """Return the audit of a task without verdicts and rater facts."""
+        """Create an audit without verdicts and rater facts."""
         return cls(
             task=task.name,
             content_hash=task.content_hash,

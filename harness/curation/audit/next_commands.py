@@ -1,4 +1,4 @@
-"""The command that acts on each finding of an audit."""
+"""Commands that address an audit's findings."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ TABLE = "TABLE: the table you imported"
 
 @dataclass(frozen=True, slots=True)
 class AuditedVerdicts:
-    """The judges' verdicts that an audit used.
+    """Verdicts that an audit used.
 
     Attributes
     ----------
     path : Path
         File with the verdicts.
     judges : tuple of str
-        Judges in the file, the best first.
+        Judges in the file, with the best first.
     is_named : bool
-        Whether the user named the file. If so, commands that use the task's own by default name
-        it.
+        Whether the user named the file. If so, commands name it too, even if they use the task's
+        own file by default.
     """
 
     path: Path
@@ -66,14 +66,14 @@ class AuditedVerdicts:
 
     @property
     def option(self) -> str:
-        """The option that names the file."""
+        """The command-line option for the file."""
         return f" --verdicts {shlex.quote(str(self.path))}"
 
 
 def with_commands(
     findings: Iterable[Finding], task: str, verdicts: AuditedVerdicts | None
 ) -> list[Finding]:
-    """Return findings, each with a command that acts on it.
+    """Add to each finding a command that addresses it.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _command(finding: Finding, task: str, new: str, verdicts: AuditedVerdicts | 
 
 
 def _rated_next(finding: Finding, named: str) -> str:
-    """Return the options for the ratings to collect next, or "" if the finding needs none."""
+    """Return the options that select ratings to collect, or "" if the finding needs no ratings."""
     if finding.kind in RATE_AGAIN:
         return f"--budget {2 * len(finding.items)} --finding {finding.kind}{named}"
     if finding.kind in RATE_MORE:
@@ -111,7 +111,7 @@ def _rated_next(finding: Finding, named: str) -> str:
 
 
 def _on_judges(verdicts: AuditedVerdicts | None, n: int) -> str:
-    """Return a plan's options for one or two judges, the best if there are more."""
+    """Return a plan's options for the ``n`` best judges."""
     if verdicts is None or len(verdicts.judges) < n:
         return f" --verdicts FILE  # {FILE.format(judges='one judge' if n == 1 else 'two judges')}"
     if len(verdicts.judges) == n:
@@ -121,7 +121,7 @@ def _on_judges(verdicts: AuditedVerdicts | None, n: int) -> str:
 
 
 def _on_labels(finding: Finding) -> str:
-    """Return the import option that reads the labels correctly."""
+    """Return the import option that corrects the labels."""
     if finding.kind == "unused_options":
         return "--options LABELS"
     if finding.kind == "answers_without_content":

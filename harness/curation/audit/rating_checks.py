@@ -1,4 +1,4 @@
-"""Checks of ratings: raters, options, and coverage of the items."""
+"""Checks of ratings: raters, options and items' coverage."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ IGNORED = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class RatedChoices:
-    """A task's forced choices as numbers, and the names of the raters."""
+    """A task's forced choices as integer codes, with the raters' names."""
 
     choices: RaterChoices
     raters: tuple[str, ...]
 
     @classmethod
     def of(cls, task: Task) -> RatedChoices:
-        """Number items, raters and options in their order, without abstentions."""
+        """Encode a task's forced choices. Abstentions are left out."""
         ratings = (r for r in task.ratings if r.elicitation == "forced_choice")
         rows = [r for r in ratings if r.value != CANNOT_ASSESS]
         raters = tuple(dict.fromkeys(rating.rater for rating in rows))
@@ -84,7 +84,7 @@ def single_rater_items(task: Task) -> Iterator[Finding]:
 
 
 def option_findings(task: Task) -> Iterator[Finding]:
-    """Find options that nobody chose, and options or foreign labels with similar spelling."""
+    """Find options that nobody chose, and options or labels that differ only in spelling."""
     used = Counter(key for rating in task.ratings for key in rating.labels)
     unused = tuple(option.key for option in task.options if not used[option.key])
     if unused:
@@ -113,7 +113,7 @@ def option_findings(task: Task) -> Iterator[Finding]:
 
 
 def spelt_twice(task: Task) -> tuple[tuple[str, str], ...]:
-    """Return pairs of (option key, other key or ignored label) that differ only in spelling."""
+    """Return pairs of an option key and another key, or an ignored label, that are spelt alike."""
     first: dict[str, str] = {}
     pairs = []
     labels = [(option.key, option.label) for option in task.options]
@@ -149,7 +149,7 @@ def few_item_raters(task: Task) -> Iterator[Finding]:
 
 
 def rater_facts(task: Task, rated: RatedChoices) -> tuple[RaterFacts, ...]:
-    """Compare each rater's agreement with that of the others, with intervals and tests."""
+    """Compute each rater's agreement with the others, with an interval and a permutation test."""
     choices = rated.choices
     deviation = rater_deviation(choices)
     option, p_same = same_answer_p_values(choices)
@@ -182,7 +182,7 @@ def _or_none(values: FloatArray, j: int) -> float | None:
 
 
 def rater_findings(facts: Iterable[RaterFacts]) -> Iterator[Finding]:
-    """Find raters who always give one answer or agree less than interchangeable ones."""
+    """Find raters who always give one answer, or agree less than interchangeable raters would."""
     facts = tuple(facts)
     same = tuple(fact.rater for fact in facts if fact.always)
     if same:
@@ -217,7 +217,7 @@ def rater_findings(facts: Iterable[RaterFacts]) -> Iterator[Finding]:
 
 
 def pair_findings(rated: RatedChoices, judges: Iterable[tuple[str, IntArray]]) -> Iterator[Finding]:
-    """Find raters who agree unusually often with one other rater or a judge."""
+    """Find raters who agree unusually often with one other rater or with a judge."""
     names = rated.raters
     pairs = _significant(excess_agreement(rated.choices), 1)
     if pairs:
@@ -271,14 +271,14 @@ def _pairs_in_words(pairs: Iterable[tuple[str, str, ExcessAgreement]]) -> str:
 
 
 def is_low(fact: RaterFacts) -> bool:
-    """Return whether a rater's agreement is significantly lower by at least 0.05."""
+    """Return whether a rater's agreement is below expectation, significantly and by 0.05."""
     if fact.p_adjusted is None or fact.agreement is None or fact.expected is None:
         return False
     return fact.p_adjusted <= LEVEL and fact.expected - fact.agreement >= MIN_DIFFERENCE
 
 
 def rating_times(task: Task) -> dict[tuple[str, str], float]:
-    """Return times of forced choices, by item and rater, in seconds since 1970.
+    """Return the time of each forced choice, in seconds since 1970, by (item, rater).
 
     Ratings without an ISO 8601 time in ``rated_at`` are left out.
     """

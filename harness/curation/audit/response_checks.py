@@ -1,4 +1,4 @@
-"""Checks of response sets, of raters with the same answers, and of labels and answers."""
+"""Checks of response sets, identical raters, labels and answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NO_LETTERS = re.compile(r"[\W_]*|(\w)\1\1+")
 
 
 def set_findings(task: Task) -> Iterator[Finding]:
-    """Find choices outside the rater's own set, and raters whose sets are always the same."""
+    """Find choices outside the rater's own set, and raters whose sets are all of one kind."""
     yield from _choices_outside(task)
     if task.rater_ids == "real":
         n_options = len(task.options)
@@ -98,7 +98,7 @@ def _always(
     what: str,
     action: str,
 ) -> Iterator[Finding]:
-    """Find raters whose sets are all of one kind, unlike interchangeable raters'."""
+    """Find raters all of whose sets match a kind, which is unlikely for interchangeable raters."""
     rows = [
         r for r in task.ratings if r.elicitation == "response_set" and not isinstance(r.value, str)
     ]
@@ -130,7 +130,7 @@ def _always(
 
 
 def identical_raters(task: Task) -> Iterator[Finding]:
-    """Find raters with the same answers to the same items, if there are at least 30."""
+    """Find raters who gave the same answers to the same items, if they share at least 30 items."""
     answers: dict[str, dict[tuple[str, str], str | tuple[str, ...]]] = defaultdict(dict)
     for r in task.ratings:
         answers[r.rater][r.item, r.elicitation] = r.value
@@ -154,7 +154,7 @@ def identical_raters(task: Task) -> Iterator[Finding]:
 
 
 def label_findings(task: Task) -> Iterator[Finding]:
-    """Find rare labels one letter apart from another, and answers without content.
+    """Find rare labels that are one letter away from another label, and answers without content.
 
     On a text scale, the labels are the raters' texts.
     """
@@ -214,7 +214,7 @@ def _raters_of(ratings: Sequence[Rating], labels: set[str]) -> tuple[str, ...]:
 
 
 def _one_letter_apart(first: str, second: str) -> bool:
-    """Return whether one letter, not the first, is wrong, missing or swapped."""
+    """Return whether texts differ by one wrong, missing or swapped letter after the first."""
     short, long = sorted((first, second), key=len)
     if len(long) - len(short) > 1 or short == long or short[0] != long[0]:
         return False
@@ -229,6 +229,6 @@ def _one_letter_apart(first: str, second: str) -> bool:
 
 
 def _is_no_answer(name: str) -> bool:
-    """Return whether an answer is letterless, one repeated key or a keyboard row."""
+    """Return whether an answer has no letters, or is one repeated key or part of a keyboard row."""
     text = name.strip().casefold()
     return text in NO_ANSWERS or NO_LETTERS.fullmatch(text) is not None

@@ -32,7 +32,7 @@ WIDE = 0.05  # half width above which an interval is wide
 def sufficiency_findings(
     task: Task, rated: RatedChoices, evidence: Evidence | None
 ) -> Iterator[Finding]:
-    """Find numbers in the validation that rest on too few data."""
+    """Find results of a validation that rest on too few data."""
     yield from _specification(task)
     yield from _annotator_power(task, rated)
     yield from _interval_width(rated)
@@ -66,7 +66,7 @@ def _specification(task: Task) -> Iterator[Finding]:
 
 
 def _annotator_power(task: Task, rated: RatedChoices) -> Iterator[Finding]:
-    """Compute the power of a judge like the raters against the median rater."""
+    """Yield a finding if the annotator test has low power for a judge that rates like raters."""
     choices = rated.choices
     if task.rater_ids != "real" or not len(choices.item):
         return
@@ -115,7 +115,7 @@ def _interval_width(rated: RatedChoices) -> Iterator[Finding]:
 
 @cache
 def items_for_width(half: float) -> int:
-    """Return the smallest n for which no interval for a share of n items is wider."""
+    """Return the smallest number of items with which every share's interval is narrow enough."""
     n = 1
     while _half_width(n) > half:
         n += 1

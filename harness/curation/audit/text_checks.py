@@ -1,4 +1,4 @@
-"""Items with equal or similar texts (MinHash and banding), secrets and personal data."""
+"""Checks of items' texts: duplicates (MinHash with banding), secrets and personal data."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Cluster = tuple[str, ...]
 def duplicates(task: Task, items: Sequence[Item]) -> tuple[list[Cluster], list[Cluster]]:
     """Return clusters of items with equal texts, and of items with similar texts.
 
-    A cluster contains ids in file order, of items with the same criterion. Case, punctuation and
-    spaces don't count. Near duplicates have a Jaccard similarity of at least 0.8 between the sets
-    of 5-character shingles of every field that judges see.
+    A cluster contains ids in file order. Its items share a criterion. Case, punctuation and spaces
+    are ignored. Texts are similar if, in every field that judges see, their sets of 5-character
+    shingles have a Jaccard similarity of at least 0.8.
     """
     by_text: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for item in items:
@@ -56,7 +56,7 @@ def _normal(item: Item, task: Task) -> tuple[str, ...]:
 
 
 def _similar_pairs(texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of texts that meet in a band and are similar in every field."""
+    """Yield pairs of texts that match in a MinHash band and are similar in every field."""
     if not texts:
         return
     columns = list(zip(*texts, strict=True))
@@ -69,7 +69,7 @@ def _similar_pairs(texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[int, int]
 
 
 def _signatures(texts: Sequence[str]) -> NDArray[np.uint64]:
-    """Return the MinHash signature of each text, (n, BANDS * ROWS)."""
+    """Return the texts' MinHash signatures, an array of shape (n, BANDS * ROWS)."""
     rng = np.random.default_rng(0)
     factors = rng.integers(1, 2**63, BANDS * ROWS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     signatures = np.empty((len(texts), len(factors)), dtype=np.uint64)
@@ -86,7 +86,7 @@ def _signatures(texts: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _chunks(texts: Sequence[str]) -> Iterator[int]:
-    """Yield the ends of text groups with about 200,000 characters each."""
+    """Divide texts into chunks of about 200,000 characters, and yield each chunk's end index."""
     n_characters = 0
     for i, text in enumerate(texts, 1):
         n_characters += len(text)
@@ -96,7 +96,7 @@ def _chunks(texts: Sequence[str]) -> Iterator[int]:
 
 
 def _shingles(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return hashes of all shingles of all texts, and the start of each text's hashes."""
+    """Return the hashes of all texts' shingles, and the index of each text's first hash."""
     joined = "".join(texts)
     codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     windows = np.lib.stride_tricks.sliding_window_view(codes.astype(np.uint64), SHINGLE)
@@ -112,7 +112,7 @@ def _shingles(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int6
 
 
 def _candidates(signatures: NDArray[np.uint64]) -> Iterator[list[int]]:
-    """Yield neighbours among texts that match in a band and in enough numbers."""
+    """Yield pairs of texts that match in a band and in enough signature values."""
     met = []
     for band in range(BANDS):
         bucket = signatures[:, band * ROWS : (band + 1) * ROWS] @ PRIMES[1 : ROWS + 1]
@@ -142,7 +142,7 @@ def _jaccard(first: str, second: str) -> float:
 
 
 def _components(n: int, pairs: Iterator[tuple[int, int]]) -> list[list[int]]:
-    """Return the connected components with more than one member, in order."""
+    """Return the connected components that have several members, in order."""
     edges = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
     graph = coo_array((np.ones(len(edges)), edges.T), shape=(n, n))
     component = connected_components(graph, directed=False)[1]
@@ -153,7 +153,7 @@ def _components(n: int, pairs: Iterator[tuple[int, int]]) -> list[list[int]]:
 
 
 def _passes_luhn(text: str) -> bool:
-    """Return whether a card number's check digit is right."""
+    """Return whether a card number has a correct check digit."""
     digits = [int(digit) for digit in text if digit.isdecimal()]
     doubled = [2 * digit - 9 * (digit > LAST_SINGLE) for digit in digits[-2::-2]]
     return len(set(digits)) > 1 and (sum(digits[::-2]) + sum(doubled)) % 10 == 0
@@ -166,17 +166,17 @@ def _is_iban(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Pattern for one kind of secret or personal data.
+    """Search pattern for one kind of secret or personal data.
 
     Attributes
     ----------
     regex : re.Pattern
-        Pattern of candidates. If its first character is rare, a lookbehind follows that
-        character, because `re` then searches for only that character, which is faster.
+        Regular expression for candidates. If its first character is rare, a lookbehind follows that
+        character, because `re` then searches only for that character, which is faster.
     is_valid : callable
-        Returns whether a candidate is valid.
+        Returns whether a candidate is a real match.
     literal : str
-        Text in every match. Texts without it aren't searched, which is faster.
+        Text that every match contains. Texts without it aren't searched, which is faster.
     """
 
     regex: re.Pattern[str]
@@ -216,7 +216,7 @@ PATTERNS: Mapping[str, Pattern] = {
 
 
 def items_by_pattern(items: Iterable[Item]) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """Return the number of matches and the items with any, by kind of secret or data."""
+    """Return the number of matches and the ids of matching items, by kind of secret or data."""
     n_matches: Counter[str] = Counter()
     matching: dict[str, list[str]] = {}
     for item in items:

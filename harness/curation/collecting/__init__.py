@@ -1,1 +1,1 @@
-"""What to have rated next."""
+"""Planning which ratings to collect."""

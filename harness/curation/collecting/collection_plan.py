@@ -1,4 +1,4 @@
-"""Plans for a collection: items, raters and replies for a target power."""
+"""Plans for data collection: items, raters and replies for a target power."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ REACH = 2.0  # curve length relative to the largest plan
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Cost of a human rating and of a judge's reply in USD, or None if unknown."""
+    """Prices of a human rating and of a judge's reply in USD, or None if unknown."""
 
     rating: float | None = None
     reply: float | None = None
 
     def cost(self, n_ratings: float, n_replies: float) -> float | None:
-        """Return a collection's cost in USD, or None unless both prices are known."""
+        """Return the cost of a data collection in USD, or None unless both prices are known."""
         if self.rating is None or self.reply is None:
             return None
         return n_ratings * self.rating + n_replies * self.reply
@@ -55,18 +55,18 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """A collection that reaches the goal.
+    """A data collection that reaches the goal.
 
     Attributes
     ----------
     n_raters, n_replies : int
-        Raters per item, and replies per item and judge.
+        Number of raters per item, and of replies per item and judge.
     sd : float or None
-        Standard deviation of the estimated quantity over items.
+        Standard deviation over items of the estimated quantity.
     n_items, n_ratings, n_calls : int or None
-        Number of items, of their human ratings, and of all judges' calls.
+        Numbers of items, human ratings, and calls to all judges.
     cost_usd : float or None
-        Cost in USD; None unless both prices are known.
+        Cost in USD, or None unless both prices are known.
     reason : str
         Reason for a missing number: "one_rating_per_item", "one_reply_per_item", or "no_variance".
     """
@@ -82,7 +82,7 @@ class PlanRow:
 
 
 def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
-    """Return the moments of a judge's agreement with raters, or of two judges' difference.
+    """Return moments of a judge's agreement with raters, or of two judges' difference in it.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
 
 
 def planted_raters_of(source: Source) -> PlantedRaters:
-    """Return simulated raters who use options, and agree, as often as a task's raters.
+    """Return simulated raters with the option shares and agreement of a task's raters.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def plan_difference(
     power: float,
     prices: Prices,
 ) -> tuple[PlanRow, ...]:
-    """Plan to distinguish two judges whose agreement with a rater differs by ``delta``."""
+    """Plan the detection of a difference ``delta`` in two judges' agreement with a rater."""
 
     def items(sd: float) -> int | None:
         return sample_size_for_difference(
@@ -175,7 +175,7 @@ def _reason(moments: AgreementMoments, sd: float, n_raters: int) -> Reason:
 
 
 def cheapest(rows: Sequence[PlanRow]) -> PlanRow | None:
-    """Return the cheapest row, or without prices the one with the fewest ratings."""
+    """Return the cheapest row or, without prices, the row with the fewest ratings."""
     planned = [row for row in rows if row.n_items is not None]
 
     def expense(row: PlanRow) -> tuple[float, int, int]:
@@ -201,12 +201,12 @@ def annotator_plan(
     design : AltTestDesign
         The task's design.
     results : tuple of AnnotatorPower
-        Powers by number of raters, then by number of items.
+        Powers, in order of the number of raters, then of items.
 
     Raises
     ------
     TaskError
-        If raters aren't identified, or there are too few.
+        If the task doesn't identify raters or has too few.
     """
     source.task.require_options("a plan from ratings")
     prepared = prepare(source)
@@ -236,7 +236,7 @@ def annotator_plan(
 def difference_chart(
     moments: AgreementMoments, rows: Sequence[PlanRow], delta: float, power: float
 ) -> Chart:
-    """Draw the power against the number of items, with a line per raters and replies."""
+    """Draw power against the number of items, with a line per combination of raters and replies."""
 
     def value(sd: float, n: float) -> float:
         return power_for_difference(sd, delta, n, design_effect=moments.design_effect)
@@ -252,7 +252,7 @@ def difference_chart(
 
 
 def annotator_chart(results: Sequence[AnnotatorPower], name: str, eps: float) -> Chart:
-    """Draw the recommendation and pass rates against the number of items."""
+    """Draw the rates of recommending and passing the judge against the number of items."""
     series = []
     for i, n_raters in enumerate(dict.fromkeys(row.n_raters for row in results)):
         rows = [row for row in results if row.n_raters == n_raters]

@@ -1,4 +1,4 @@
-"""Options of `harness plan`: the basis of a plan, its sizes and prices."""
+"""Options of `harness plan`: basis, sizes and prices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.options.result_options import VerdictFile
 
 
 def _counts(texts: object) -> object:
-    """Read whole numbers, in ascending order."""
+    """Read distinct whole numbers and sort them."""
     if not isinstance(texts, list | tuple):
         return texts
     try:
@@ -29,7 +29,7 @@ PlannedNumbers = Annotated[tuple[int, ...], BeforeValidator(_counts)]
 
 
 class Basis(Criterion, VerdictFile, TaskOption):
-    """Existing verdicts and ratings, or assumptions about judges' and raters' answers."""
+    """Basis of a plan: verdicts and ratings, or assumptions about judges' and raters' answers."""
 
     verdicts: Path | None = option(
         None, "Verdicts on the task's items: jsonl, csv or parquet, or a run."
@@ -58,7 +58,7 @@ class Basis(Criterion, VerdictFile, TaskOption):
 
 
 class DifferenceBasis(Basis):
-    """Existing verdicts and ratings, or assumptions about two judges' and raters' answers."""
+    """Basis of a plan that compares two judges: verdicts and ratings, or assumptions."""
 
     assumed_self_consistency: float = option(
         1.0,
@@ -70,7 +70,7 @@ class DifferenceBasis(Basis):
 
 
 class SizeOptions(Options):
-    """Numbers of raters to try, and the target power."""
+    """Options for the numbers of raters to try and the target power."""
 
     numbers_of_raters: PlannedNumbers = option(
         (1, 2, 3, 5), "Numbers of raters per item, comma-separated.", flag="--raters"
@@ -79,7 +79,7 @@ class SizeOptions(Options):
 
 
 class DifferenceDesign(SizeOptions):
-    """Judges to compare, and the numbers of raters and replies."""
+    """Options for the judges to compare and the numbers of raters and replies."""
 
     compared_judges: Names = option(
         None,
@@ -92,7 +92,7 @@ class DifferenceDesign(SizeOptions):
 
 
 class AnnotatorDesign(SizeOptions):
-    """Judge to test, numbers of raters and items, and settings of the simulation."""
+    """Options for the judge to test, the numbers of raters and items, and the simulation."""
 
     numbers_of_raters: PlannedNumbers = option(
         (3,), "Numbers of raters per item, comma-separated.", flag="--raters"
@@ -109,7 +109,7 @@ class AnnotatorDesign(SizeOptions):
 
 
 class PriceOptions(Options):
-    """Prices in a collection."""
+    """Options for the prices of ratings and replies."""
 
     cost_of_rating: float | None = option(
         None, "Cost of a human rating in USD.", flag="--rating-cost", ge=0
@@ -120,10 +120,10 @@ class PriceOptions(Options):
 
 
 class ChartOption(Options):
-    """A chart to draw for a plan."""
+    """Option for a chart of a plan."""
 
     chart: Path | None = option(None, "Write a chart as SVG.")
 
 
 class PlanOutput(Json, ChartOption):
-    """Output and chart of a plan."""
+    """Options for a plan's output and chart."""

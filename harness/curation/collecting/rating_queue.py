@@ -1,4 +1,4 @@
-"""Queue of the ratings to collect next, ordered by the value of their information."""
+"""Queue of ratings to collect next, ordered by expected information gain."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class QueuedRating:
     Attributes
     ----------
     item, elicitation : str
-        Item to rate, and the form: "forced_choice", or "paired" for a choice and a response set.
+        Item to rate, and the form: "forced_choice", or "paired" for a response set and a choice.
     reason : str
-        Number of the rating, and the ratings so far.
+        Which rating of the item this is, and its ratings so far.
     value : float
-        Gain for the quantity, per answer; a pair is two answers.
+        Gain for the quantity per answer. A pair counts as two answers.
     raters : tuple of str
-        Raters of the task who haven't rated the item this way; none if all have, if ratings don't
-        name raters, or if there are more than 20.
+        Raters in the task who haven't rated the item in this form. Empty if all raters have, if
+        ratings don't name raters, or if the task has more than 20 raters.
     """
 
     item: str
@@ -64,7 +64,7 @@ class QueuedRating:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class _Ratings:
-    """A task's ratings, as counts."""
+    """A task's ratings as counts per item."""
 
     task: Task
     human: RatingTable
@@ -76,7 +76,7 @@ class _Ratings:
 
     @property
     def pairs(self) -> tuple[int, int]:
-        """Count pairs with a negative choice that hide a positive option, and all such pairs."""
+        """Count pairs with a negative choice whose set is positive, and all with such a choice."""
         if not self.task.positive:
             return 0, 0
         hidden, eligible = beta_contributions(self.human, self.task.positive).sum(axis=0)
@@ -84,7 +84,7 @@ class _Ratings:
 
     @property
     def beta(self) -> FloatArray:
-        """Return the posterior of beta, or 0 if no choice can hide a positive option."""
+        """Return beta's posterior, which is close to 0 if sets can't differ from choices."""
         if self.task.space.fully_specified or not self.task.sensitivity:
             return beta_posterior(0, 10**6)
         return beta_posterior(*self.pairs)
@@ -98,14 +98,14 @@ class _Ratings:
         return self.rng.permutation(np.flatnonzero(free & self.inside))
 
     def rating(self, i: int, value: float) -> QueuedRating:
-        """Queue a forced choice."""
+        """Return a queue entry for a forced choice."""
         n, k = int(self.n_ratings[i]), int(self.positive[i])
         which = ORDINALS.get(n, f"rating {n + 1}")
         so_far = f"{k} of {n} positive" if self.task.positive else f"{n} so far"
         return QueuedRating(self.task.items[i].id, "forced_choice", f"{which}, {so_far}", value)
 
     def pair(self, i: int, value: float) -> QueuedRating:
-        """Queue a choice and a response set."""
+        """Return a queue entry for a set-then-choice pair."""
         hidden, eligible = self.pairs
         reason = f"pair for beta, {hidden} of {eligible} pairs so far"
         return QueuedRating(self.task.items[i].id, "paired", reason, value)
@@ -121,7 +121,7 @@ def next_ratings(
     seed: int = 0,
     slice_of: str | None = None,
 ) -> tuple[QueuedRating, ...]:
-    """Return the most valuable ratings for a quantity: pairs on random items, then choices.
+    """Return the ratings with the highest gain for a quantity: pairs on random items, then choices.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def next_ratings(
 def ratings_again(
     task: Task, items: Sequence[str], budget: int, *, suspected: Collection[str] = ()
 ) -> tuple[QueuedRating, ...]:
-    """Return one more rating for each item, such as a finding's items, in their order."""
+    """Queue one more rating for each of some items, such as a finding's items, in their order."""
     raters = Counter(item for item, _ in {(r.item, r.rater) for r in task.ratings})
     reasons = {item: f"{raters[item]} rater{'' if raters[item] == 1 else 's'}" for item in items}
     form: JudgeElicitation = (
@@ -190,7 +190,7 @@ def ratings_again(
 def _with_raters(
     task: Task, queue: tuple[QueuedRating, ...], suspected: Collection[str]
 ) -> tuple[QueuedRating, ...]:
-    """Name the raters who haven't rated each item in its queued form, except suspected ones."""
+    """Add the unsuspected raters who haven't rated each item in its queued form."""
     raters = sorted({rating.rater for rating in task.ratings}.difference(suspected))
     if task.rater_ids == "positional" or len(raters) > MOST_NAMED:
         return queue
@@ -236,7 +236,7 @@ def _for_annotator_test(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
 
 
 def _for_second_pairs(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
-    """Queue second pairs for items with one, then first pairs up to 100 items with any."""
+    """Queue second pairs for items with one pair, then first pairs until 100 items have a pair."""
     if r.task.space.fully_specified:
         raise TaskError(
             f"task {r.task.name}: no response set has two options, so pairs wouldn't add anything."
@@ -254,7 +254,7 @@ def _for_second_pairs(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
 
 
 def _greatest(values: FloatArray, n: int) -> list[int]:
-    """Return at most n items with a value above rounding errors, the highest first."""
+    """Return the indices of the n largest values, largest first, without values of about 0."""
     return [int(i) for i in np.argsort(-values, kind="stable")[:n] if values[i] > ROUNDING]
 
 
@@ -268,7 +268,7 @@ def queue_csv(queue: tuple[QueuedRating, ...]) -> str:
 
 
 def rows_of_queue(queue: Iterable[QueuedRating]) -> list[dict[str, str]]:
-    """Return a queue as rows of text."""
+    """Return a queue as rows of text cells."""
     return [
         asdict(row) | {"value": f"{row.value:.5f}", "raters": ", ".join(row.raters)}
         for row in queue

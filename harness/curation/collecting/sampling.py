@@ -1,4 +1,4 @@
-"""Samples of a task's items, with each item's inclusion probability."""
+"""Stratified samples of a task's items, with each item's inclusion probability."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PARTS = ("calibration", "validation")
 
 @dataclass(frozen=True, slots=True)
 class ItemStratum:
-    """A stratum: its items in the task, and the number of items drawn from it."""
+    """A stratum, with the numbers of its items in the task and in the sample."""
 
     name: str
     n_items: int
@@ -41,7 +41,7 @@ class ItemStratum:
 
 @dataclass(frozen=True, slots=True)
 class ItemSample:
-    """Items in a sample.
+    """A sample of items.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class ItemSample:
     probabilities : dict of str to float
         Inclusion probability of each sampled item, in the order of the task.
     n_outside : int
-        Number of items outside all strata, which can't be sampled.
+        Number of items outside all strata. These items can't be drawn.
     """
 
     strata: tuple[ItemStratum, ...]
@@ -66,7 +66,7 @@ def draw_sample(
     rng: np.random.Generator,
     levels: Sequence[int] = LEVELS,
 ) -> ItemSample:
-    """Draw equal numbers of items from each stratum, or a random sample of all items.
+    """Draw the same number of items from each stratum, or a simple random sample of all items.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _percents(task: Task) -> list[int | str | None]:
 def _equal_sizes(available: Sequence[int], total: int, rng: np.random.Generator) -> list[int]:
     """Divide ``total`` among strata as equally as their sizes allow.
 
-    Extra items are drawn at random.
+    Strata that get one more item are drawn at random.
     """
     sizes = [0] * len(available)
     while total:
@@ -177,7 +177,7 @@ def _equal_sizes(available: Sequence[int], total: int, rng: np.random.Generator)
 def split_by_group(
     task: Task, sample: ItemSample, share: float, *, rng: np.random.Generator
 ) -> tuple[ItemSample, ItemSample]:
-    """Split a sample in two without dividing a group.
+    """Split a sample into two parts without dividing a group.
 
     Parameters
     ----------
@@ -216,14 +216,14 @@ def split_by_group(
 def write_sample(task: Task, sample: ItemSample, folder: Path, by: SampledBy | None) -> Task:
     """Write sampled items and their ratings as a new task.
 
-    Items are named for their content and its occurrence number in the task, so that the same text
-    has the same id in every sample. Their fields contain the id in the task and the inclusion
-    probability. The folder must be new.
+    An item's id depends on its content and on how often this content came before in the task, so
+    the same text has the same id in every sample. An item's fields contain its id in the task and
+    its inclusion probability. The folder must be new.
 
     Returns
     -------
     Task
-        The written task; its notice states what its numbers describe.
+        The written task. Its notice states what its results describe.
     """
     ids = content_ids(task.items)
     items = tuple(
@@ -258,7 +258,7 @@ def write_sample(task: Task, sample: ItemSample, folder: Path, by: SampledBy | N
 
 
 def content_ids(items: Sequence[Item]) -> dict[str, str]:
-    """Return an id for each item from its fields, criterion and occurrence number."""
+    """Compute each item's id from its fields, criterion and occurrence number."""
     occurrences: Counter[str] = Counter()
     ids = {}
     for item in items:

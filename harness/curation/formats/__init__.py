@@ -1,7 +1,7 @@
-"""Formats of other tools, recognised by their marks.
+"""Other tools' formats, which are recognised by characteristic fields.
 
-A reader is a `harness.tasks.columns.formats.Format` in `FORMATS`: a test for the marks, and a
-function from the content to rows of ratings. No core module imports this package.
+A reader is a `harness.tasks.columns.formats.Format` in `FORMATS`. It tests for the characteristic
+fields and converts the content to rows of ratings. No core module imports this package.
 """
 
 from harness.curation.formats.annotation_tools import (

@@ -1,8 +1,8 @@
-"""Exports of Label Studio and Argilla, and two published forms of ratings, as rows of ratings.
+"""Readers for Label Studio, Argilla and two published formats of ratings.
 
 Each reader takes the parsed file and yields rows with the columns ``item_id``, ``annotator``,
-``label``, ``criterion`` where there are several, and the fields of the item; verdicts of models are
-rows whose annotator is the model.
+``label``, ``criterion`` (if there are several) and the item's fields. A model's verdicts are rows
+with the model as the annotator.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VALUE_FIELDS = ("choices", "rating", "selected", "labels", "taxonomy", "number")
 
 
 def _checked(content: object, kind: type[T], name: str) -> T:
-    """Return the content as a type. An error names the invalid place."""
+    """Validate the content as a type. An error names the location of an invalid value."""
     try:
         return TypeAdapter(kind).validate_python(content)
     except ValidationError as error:
@@ -42,7 +42,7 @@ def _checked(content: object, kind: type[T], name: str) -> T:
 
 
 def _long(reading: Reading, *, judges: Sequence[str] = (), several: bool = False) -> None:
-    """Set the column roles for the rows."""
+    """Set the roles of the rows' columns."""
     reading.columns |= {"id": ["item_id"], "rater": ["annotator"], "label": ["label"]}
     reading.columns["judges"] = list(dict.fromkeys(judges))
     if several:
@@ -50,25 +50,25 @@ def _long(reading: Reading, *, judges: Sequence[str] = (), several: bool = False
 
 
 class LabelStudioResult(BaseModel):
-    """A rating of a task."""
+    """A question's answer within an annotation or a prediction."""
 
     from_name: str | None = None
     value: JsonObject | None = None
 
     @property
     def chosen(self) -> object:
-        """Chosen text, number or list, or None if it isn't a rating, for example a comment."""
+        """Chosen text, number or list. None if the result isn't a rating, for example a comment."""
         value = self.value or {}
         return next((value[name] for name in VALUE_FIELDS if name in value), None)
 
     @property
     def typed(self) -> object:
-        """Typed text, which can be a comment, or None if there is none."""
+        """Typed text, which can be a comment, or None if no text was typed."""
         return (self.value or {}).get("text")
 
 
 class LabelStudioAnnotation(BaseModel):
-    """A person's ratings of a task."""
+    """A person's answers for a Label Studio task."""
 
     was_cancelled: bool | None = None
     created_at: str | None = None
@@ -78,7 +78,7 @@ class LabelStudioAnnotation(BaseModel):
 
     @property
     def who(self) -> str:
-        """Person's name."""
+        """Name of the person."""
         by = self.completed_by
         if isinstance(by, dict):
             by = by.get("email") or by.get("id")
@@ -86,7 +86,7 @@ class LabelStudioAnnotation(BaseModel):
 
 
 class LabelStudioPrediction(BaseModel):
-    """A model's ratings of a task."""
+    """A model's answers for a Label Studio task."""
 
     model_version: str | None = None
     result: list[LabelStudioResult] | None = None
@@ -101,14 +101,14 @@ class LabelStudioTask(BaseModel):
     predictions: list[LabelStudioPrediction | int] | None = None
 
     def results(self) -> Iterator[tuple[str, str, LabelStudioResult]]:
-        """Yield annotator, time and result of each rating, except from cancelled annotations."""
+        """Yield each rating's annotator, time and result. Cancelled annotations are skipped."""
         for annotation in self.annotations or ():
             if not annotation.was_cancelled:
                 for result in annotation.result or ():
                     yield annotation.who, annotation.created_at or "", result
 
     def predicted(self) -> Iterator[tuple[str, str, LabelStudioResult]]:
-        """Yield model, empty time and result of each prediction."""
+        """Yield each prediction's model, an empty time, and its result."""
         for prediction in self.predictions or ():
             if not isinstance(prediction, int):
                 for result in prediction.result or ():
@@ -158,7 +158,7 @@ def _label_studio(content: object, reading: Reading) -> Iterator[Row]:
 def _elicitations(
     rated: Sequence[tuple[int, LabelStudioTask, str, str, LabelStudioResult]], sets: set[str | None]
 ) -> dict[str | None, str]:
-    """Return the elicitations of two questions: a set, and a choice that's mostly from it."""
+    """Return elicitations by question if one asks for a set and the other for a choice from it."""
     answers: dict[tuple[int, str], dict[bool, list[object]]] = {}
     for number, _, who, _, result in rated:
         chosen = result.chosen if isinstance(result.chosen, list) else [result.chosen]
@@ -191,7 +191,7 @@ class ArgillaUserResponses(BaseModel):
 
 
 class ArgillaSuggestion(BaseModel):
-    """A model's answer to a question, which version 1 names in the answer."""
+    """A model's answer to a question. Version 1 names the question inside the answer."""
 
     question_name: str = ""
     agent: str | None = None
@@ -199,7 +199,7 @@ class ArgillaSuggestion(BaseModel):
 
 
 class ArgillaRecord(BaseModel):
-    """An Argilla record: answers by question in version 2, by user in version 1."""
+    """An Argilla record. Version 2 groups its answers by question, version 1 by user."""
 
     id: int | str | None = None
     fields: JsonObject | None = None
@@ -208,7 +208,7 @@ class ArgillaRecord(BaseModel):
     suggestions: dict[str, ArgillaSuggestion | None] | list[ArgillaSuggestion] | None = None
 
     def answers(self) -> Iterator[tuple[str, str, object]]:
-        """Yield question, annotator and value of each submitted response."""
+        """Yield each submitted response's question, annotator and value."""
         if isinstance(self.responses, list):
             for user in self.responses:
                 if user.status == "submitted":
@@ -221,7 +221,7 @@ class ArgillaRecord(BaseModel):
                     yield name, as_text(answer.user_id), answer.value
 
     def suggested(self) -> Iterator[tuple[str, str, object]]:
-        """Yield question, model and value of each suggestion."""
+        """Yield each suggestion's question, model and value."""
         suggestions = self.suggestions or {}
         if isinstance(suggestions, list):
             suggestions = {suggestion.question_name: suggestion for suggestion in suggestions}
@@ -257,7 +257,7 @@ def _is_argilla_table(content: object) -> bool:
 
 
 def _argilla_table(content: object, reading: Reading) -> Iterator[Row]:
-    """Yield the answers in records saved as a data set, with three lists per question."""
+    """Yield answers from records that were saved as a data set, with three lists per question."""
     rows = [dict(row) for row in content] if isinstance(content, list) else []
     marks = [name.removesuffix(".users") for name in rows[0] if name.endswith(".responses.users")]
     own = {"status", "_server_id", "id"}
@@ -288,7 +288,7 @@ ARGILLA_TABLE = Format("a data set of Argilla", _is_argilla_table, _argilla_tabl
 
 
 class JudgeBenchScores(BaseModel):
-    """An instance's scores for a criterion."""
+    """Scores for an instance on one criterion."""
 
     individual_human_scores: list[Any] | None = None
 
@@ -334,10 +334,10 @@ def _id(name: int | str | None, number: int) -> int | str:
 
 
 def _is_alt_test(content: object) -> bool:
-    """Return whether a file contains labels by annotator and item.
+    """Return whether a file maps annotators to items and items to labels.
 
-    Its labels are few and recur, and it has no more annotators than items. Objects by id, whose
-    values are texts and other fields, have the same outer form.
+    Such a file has few, recurring labels, and no more annotators than items. The check is needed
+    because objects by id, which contain texts and other fields, are nested in the same way.
     """
     if not isinstance(content, dict) or len(content) <= 1:
         return False
@@ -367,6 +367,6 @@ ALT_TEST = Format("labels by annotator and item (AltTest)", _is_alt_test, _alt_t
 
 
 def _fields(data: Mapping[str, Any]) -> JsonObject:
-    """Return an item's fields under names that aren't roles."""
+    """Rename an item's fields so that no name is a role's column."""
     taken = {"item_id", "annotator", "label", "labels", "criterion", "created_at", "elicitation"}
     return {f"{name}_" if name in taken else name: value for name, value in data.items()}

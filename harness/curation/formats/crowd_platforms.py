@@ -1,4 +1,4 @@
-"""Exports of crowdsourcing and survey platforms: Toloka, Amazon Mechanical Turk, Qualtrics."""
+"""Readers for crowdsourcing and survey platforms: Toloka, Amazon Mechanical Turk and Qualtrics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _is_toloka(content: object) -> bool:
 
 
 def _toloka(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield accepted assignments, with inputs as the item and outputs as the ratings."""
+    """Yield accepted assignments. Inputs become the item, and outputs become ratings."""
     rows = list(content)
     inputs = [name for name in rows[0] if name.startswith("INPUT:")]
     outputs = [name for name in rows[0] if name.startswith("OUTPUT:")]
@@ -55,7 +55,7 @@ def _is_mturk(content: object) -> bool:
 
 
 def _mturk(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield approved and submitted assignments. A question's ticks become its label."""
+    """Yield approved and submitted assignments. A question's ticked options become its label."""
     rows = list(content)
     kept = [row for row in rows if str(row.get("AssignmentStatus") or "").lower() != "rejected"]
     _note_left_out(reading, len(rows) - len(kept), "assignments that were rejected")
@@ -72,7 +72,7 @@ def _mturk(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _mturk_answers(row: Row) -> JsonObject:
-    """Return a row's answers by question: a text, or a list of the ticked options."""
+    """Return a row's answers by question. An answer is a text, or a list of ticked options."""
     answers: JsonObject = {}
     for name, value in row.items():
         if name == "Answer.taskAnswers" and value:
@@ -115,9 +115,9 @@ def _is_qualtrics(content: object) -> bool:
 
 
 def _qualtrics(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield each person's answer to each question, with questions as items.
+    """Yield each person's answer to each question. Questions become items.
 
-    The row with ``ImportId`` ends the header. The row before it has the questions' texts.
+    The header ends with the row of ``ImportId``s. The row before contains the questions' texts.
     """
     rows = list(content)
     marks = [
@@ -156,9 +156,9 @@ QUALTRICS = Format("an export of Qualtrics", _is_qualtrics, _qualtrics)
 
 
 def _rated(names: list[str], rows: Sequence[JsonObject]) -> list[str]:
-    """Return the rating questions: those not named after remarks and without free answers.
+    """Return the rating questions. Questions named after remarks or with free answers are excluded.
 
-    If none is left, all questions are.
+    If no question remains, all questions are returned.
     """
     answers = {n: {as_text(row.get(n)) for row in rows} - {""} for n in names}
     rated = [

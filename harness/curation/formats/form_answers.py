@@ -1,8 +1,8 @@
-"""Answers of a survey form: a row per respondent, a column per question about an item.
+"""Reader for survey forms, with a row per respondent and a column per question about an item.
 
-Google Forms writes the rows of a grid as ``Question [Row]``, after ``Timestamp`` and, if it is
-collected, ``Email Address``. Other forms write the item's text as the whole header, after the times
-of the response.
+In Google Forms, the columns of a grid are named ``Question [Row]``. They follow ``Timestamp`` and,
+if collected, ``Email Address``. In other forms, the whole header is the item's text, and these
+columns follow the response's times.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ NAMES = RATERS | WEAK_RATERS | frozenset({"email", "mail", "username", "e-mail"}
 def _questions(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return each grid column's question and item.
 
-    The question is the opening that most columns share, or the longest of several. Items and
-    questions can contain brackets too.
+    The question is the opening text that most columns share. If several are as common, it is the
+    longest. Items and questions can contain brackets too.
     """
     openings = {name: _openings(name) for name in names}
     sizes = Counter(opening for of in openings.values() for opening in of)
@@ -47,9 +47,10 @@ def _questions(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _grid(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return each column's question and item, from brackets or from headers that are texts.
+    """Return each column's question and item, taken from brackets or from headers that are texts.
 
-    Such headers are phrases but not questions, and their columns hold the same few labels.
+    Headers count as texts if they are phrases, not questions, and their columns contain the same
+    few labels.
     """
     if grid := _questions(names):
         return grid
@@ -64,17 +65,17 @@ def _grid(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> dict[st
 
 
 def _openings(name: str) -> list[str]:
-    """Return the text before each opening bracket in a name that ends with a closing one."""
+    """Return the text before each opening bracket in a name that ends with a closing bracket."""
     text = name.strip()
     places = [place for place, char in enumerate(text) if char == "["]
     return [text[:place].strip() for place in places if text.endswith("]") and text[:place].strip()]
 
 
 def _is_form(content: object) -> bool:
-    """Return whether rows are respondents, with answer times and grids of several items.
+    """Return whether rows are respondents, with times of response and grids of several items.
 
-    If the rows of a grid are short, they could be raters or criteria of the row's item, so no other
-    column can contain a text.
+    Short names in a grid could be raters or criteria for the row's item. The table is therefore a
+    form only if no other column contains texts.
     """
     if not isinstance(content, list) or not content or not isinstance(content[0], dict):
         return False
@@ -96,7 +97,7 @@ def _is_form(content: object) -> bool:
 
 
 def _is_of_response(rows: Sequence[Mapping[str, object]], name: str) -> bool:
-    """Return whether a column is about a response: a time, a person, an id, or the same in all."""
+    """Return whether a column describes the response: a time, a person, an id or a constant."""
     is_person = contains_word(name, NAMES) or {*parts(name)} <= OF_RESPONSE
     is_same = len({text_of(row.get(name)) for row in rows}) == 1
     return is_person or is_same or _all_cells(rows, name, is_date)
@@ -110,7 +111,7 @@ def _all_cells(
 
 
 def _mean_words(texts: Iterable[object]) -> float:
-    """Return the mean number of words in texts that aren't dates."""
+    """Return the mean number of words per text. Dates are excluded."""
     words = [len(text_of(text).split()) for text in texts if not is_date(text_of(text))]
     return sum(words) / max(len(words), 1)
 
@@ -143,7 +144,7 @@ def _form_rows(content: Sequence[Row], reading: Reading) -> Iterator[Row]:
 def _columns_by_item(
     grid: Mapping[str, tuple[str, str]],
 ) -> dict[tuple[str, int], dict[str, str]]:
-    """Return each item's columns by question, and count rows with the same text."""
+    """Map each item to its columns by question. Items with the same text are numbered."""
     columns: dict[tuple[str, int], dict[str, str]] = {}
     seen: Counter[tuple[str, str]] = Counter()
     for name, pair in grid.items():

@@ -1,4 +1,4 @@
-"""Published forms of preferences and scores: HelpSteer, UltraFeedback, arena battles."""
+"""Readers for published preferences and scores: HelpSteer, UltraFeedback and arena battles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _is_helpsteer(content: object) -> bool:
 
 
 def _helpsteer(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield a response's scores by attribute, which becomes the criterion."""
+    """Yield each response's scores. The attribute becomes the criterion."""
     reading.columns |= {"text": ["prompt", "response"], "votes": list(HELPSTEER_SCORES)}
     reading.lists, reading.options, reading.scale = "ratings", tuple("01234"), "ordinal"
     for row in content:
@@ -55,7 +55,7 @@ def _is_ultrafeedback(content: object) -> bool:
 
 
 def _ultrafeedback(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield ratings of completions by GPT-4, which the import asks about before using them."""
+    """Yield GPT-4's ratings of completions. The import asks before it uses them."""
     reading.columns |= {
         "id": ["item_id"],
         "text": ["instruction", "response"],
@@ -93,15 +93,15 @@ def _rows(content: object) -> Sequence[Row]:
 
 
 def _names_a_side(winner: str) -> bool:
-    """Return whether a vote is for one of the two models, for none, or missing."""
+    """Return whether a vote is for one of the two models, a tie, or missing."""
     return not winner or winner in WINNERS or contains_word(winner, TIES)
 
 
 def _arena(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield votes by pair of answers, with each pair in its first order.
+    """Yield votes on pairs of answers, with each pair in the order in which it first occurs.
 
-    Votes on the same two answers are ratings of one item. A vote on them in the reverse order
-    has its sides swapped.
+    Votes on the same two answers are ratings of one item. If a vote saw them in reverse order, its
+    sides are swapped.
     """
     rows = list(content)
     names = rows[0]
@@ -148,7 +148,7 @@ def _arena(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _check_winners(rows: Sequence[Row]) -> None:
-    """Reject votes that name the winner in another way, since a swap would turn them around."""
+    """Reject votes that name the winner differently, because their sides couldn't be swapped."""
     for number, winner in enumerate(map(_winner, rows), 1):
         if not _names_a_side(winner):
             raise TaskError(
@@ -158,7 +158,7 @@ def _check_winners(rows: Sequence[Row]) -> None:
 
 
 def _of_other_side(name: str, names: Collection[str]) -> str:
-    """Return the column with the same property of the other answer, or the column itself."""
+    """Return the other answer's column for the same property, or else the column itself."""
     other = name[:-1] + {"a": "b", "b": "a"}.get(name[-1:], "")
     return other if name[-2:] in {"_a", "_b"} and other in names else name
 
@@ -176,7 +176,7 @@ def _winner(row: Row) -> str:
 
 
 def _winners(rows: Iterable[Row]) -> list[Any]:
-    """Return the labels that occur: the two models, then ties."""
+    """Return the labels of both models, then the tie labels that occur."""
     found = dict.fromkeys(filter(None, map(_winner, rows)))
     return [*WINNERS, *sorted(name for name in found if name not in WINNERS)]
 

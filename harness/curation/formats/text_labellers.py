@@ -1,4 +1,4 @@
-"""Exports of Prodigy and Doccano."""
+"""Readers for Prodigy and Doccano."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _is_prodigy(content: object) -> bool:
 
 
 def _prodigy(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield accepted choices, or decisions about a label, without ignored examples."""
+    """Yield accepted choices, or decisions about a label. Ignored examples are skipped."""
     rows = list(content)
     kept = [row for row in rows if row.get("answer") != "ignore"]
     if len(kept) < len(rows):
@@ -68,7 +68,7 @@ def _prodigy(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _meta(row: Row) -> Row:
-    """Return what an export tells about an example under ``meta``."""
+    """Return an example's metadata, from the fields under ``meta``."""
     meta = row.get("meta")
     return {str(name): value for name, value in meta.items()} if isinstance(meta, dict) else {}
 
@@ -88,7 +88,7 @@ def _is_doccano(content: object) -> bool:
 
 
 def _doccano(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield labels by user, or from one annotator per file."""
+    """Yield labels by user. Without users, each file has one annotator."""
     rows = list(content)
     text = next(name for name in ("text", "data") if name in rows[0])
     reading.columns |= {

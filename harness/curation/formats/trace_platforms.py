@@ -1,8 +1,8 @@
-"""Langfuse and MLflow exports: scores for traces from people, evaluators and programs.
+"""Readers for Langfuse and MLflow: people's, evaluators' and programs' scores for traces.
 
-A score or an assessment rates a trace, or a step of it. People's scores become ratings, evaluators'
-scores become judges' verdicts, and the name of a score is the criterion. Judges see the
-trace's input and output. Its other fields stay with the item.
+A score or an assessment rates a trace or a step in a trace. People's scores become ratings,
+evaluators' scores become judges' verdicts, and a score's name is the criterion. Judges see the
+trace's input and output. The trace's other fields stay with the item.
 
 References
 ----------
@@ -53,13 +53,13 @@ PREVIEWS = ("request_preview", "response_preview")
 
 
 def _rows(content: object) -> list[JsonObject]:
-    """Return the first rows of the content."""
+    """Return the content's first rows."""
     rows = content[:N_OPENING] if isinstance(content, list) else []
     return [row for row in rows if isinstance(row, dict)]
 
 
 def _parsed(cell: object) -> Any:  # noqa: ANN401 -- JSON
-    """Read a cell with JSON or, as pandas writes csv, a Python literal."""
+    """Parse a cell that contains JSON or a Python literal, as pandas writes to csv."""
     if not isinstance(cell, str) or not cell.strip().startswith(("{", "[", '"')):
         return cell
     for read in (json.loads, ast.literal_eval):
@@ -71,13 +71,13 @@ def _parsed(cell: object) -> Any:  # noqa: ANN401 -- JSON
 
 
 def _object(cell: object) -> JsonObject:
-    """Return the object in a cell, or an empty object if there is none."""
+    """Return the object in a cell, or an empty object if the cell contains none."""
     parsed = _parsed(cell)
     return parsed if isinstance(parsed, dict) else {}
 
 
 def _text(cell: object) -> str:
-    """Return an input or output as text: its messages or its only text, or else JSON."""
+    """Convert an input or output to text: its messages or only value, or else JSON."""
     value = _parsed(cell)
     while isinstance(value, dict) and (len(value) == 1 or "messages" in value):
         value = value["messages"] if "messages" in value else next(iter(value.values()))
@@ -85,7 +85,7 @@ def _text(cell: object) -> str:
 
 
 def _langfuse_names(row: JsonObject) -> JsonObject:
-    """Return a row with the column names of the UI export."""
+    """Rename a row's columns to the names in the UI export."""
     return {BLOB_NAMES.get(name, name): cell for name, cell in row.items()}
 
 
@@ -127,7 +127,7 @@ def _langfuse(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _why_no_rating(score: JsonObject) -> str:
-    """Return the reason why a score isn't a rating of a trace, or "" if it is one."""
+    """Return why a score isn't a rating of a trace, or "" if it is."""
     if score.get("dataType") == "CORRECTION":
         return "corrections of an output"
     if not score.get("traceId"):
@@ -136,14 +136,15 @@ def _why_no_rating(score: JsonObject) -> str:
 
 
 def _langfuse_value(score: JsonObject) -> object:
-    """Return a score's label or, if it has none, its number."""
+    """Return a score's label or, without a label, its number."""
     return score.get("stringValue") or score.get("value")
 
 
 def _langfuse_rater(score: JsonObject) -> tuple[str, str]:
-    """Return a score's author, and whether this is a person, a judge or unclear.
+    """Return a score's author, and whether the author is a person, a judge or unclear.
 
-    API scores come from people or programs. Scores by `harness curate export` name their judge.
+    Scores from the API can come from people or programs. Scores from `harness curate export` name
+    their judge.
     """
     judge = as_text(_object(score.get("metadata")).get("judge"))
     if score["source"] == "ANNOTATION":
@@ -157,7 +158,7 @@ def _langfuse_rater(score: JsonObject) -> tuple[str, str]:
 def _note(
     reading: Reading, left_out: Mapping[str, int], kept: Sequence[JsonObject], traces: JsonObject
 ) -> None:
-    """Note the rows left out and the data missing."""
+    """Add notes about left-out rows and missing data."""
     reading.notes += [f"left out {what}: {n}" for what, n in left_out.items()]
     nameless = sum(_langfuse_rater(row) == (NO_NAME, "person") for row in kept)
     if nameless:
@@ -181,24 +182,24 @@ def _roles(reading: Reading, *, judges: Sequence[str]) -> None:
 
 
 def _item(trace: str, step: str) -> JsonObject:
-    """Return an item's name, and the names of its trace and step."""
+    """Return an item's id and the ids of its trace and step."""
     named = {"item_id": f"{trace}/{step}" if step else trace, "trace_id": trace}
     return named | ({"observation_id": step} if step else {})
 
 
 def _shown(request: object, response: object) -> JsonObject:
-    """Return an item's texts."""
+    """Return an item's input and output as texts."""
     texts = {"input": _text(request), "output": _text(response)}
     return {name: text for name, text in texts.items() if text}
 
 
 def _with_mark(mark: str, cells: JsonObject) -> JsonObject:
-    """Return an object's fields under names that aren't roles."""
+    """Prefix an object's field names, so that no name is a role's column."""
     return {f"{mark}.{name}": as_text(cell) for name, cell in cells.items()}
 
 
 def _with_texts(rows: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield rows, and set the columns of texts."""
+    """Yield rows, and set which columns contain texts."""
     kept = list(rows)
     columns = {name for row in kept for name in row}
     reading.columns["text"] = [name for name in ("input", "output") if name in columns]
@@ -222,7 +223,7 @@ def _is_mlflow(content: object) -> bool:
 
 
 def _assessments(row: Row) -> list[JsonObject]:
-    """Return a trace's assessments, from a table or an object."""
+    """Return a trace's assessments from a table row or an object."""
     cells = _object(row["info"]) if "info" in row else row
     listed = _parsed(cells.get("assessments"))
     entries = map(_object, listed if isinstance(listed, list) else [])
@@ -230,7 +231,7 @@ def _assessments(row: Row) -> list[JsonObject]:
 
 
 def _mlflow(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield a row per feedback on a trace. Expectations aren't ratings."""
+    """Yield a row for each feedback on a trace. Expectations aren't ratings."""
     traces = list(content)
     rated = [(row, entry) for row in traces for entry in _assessments(row)]
     left_out = Counter(filter(None, (_why_no_feedback(entry) for _, entry in rated)))
@@ -258,7 +259,7 @@ def _mlflow(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _why_no_feedback(entry: JsonObject) -> str:
-    """Return the reason why an assessment isn't a rating, or "" if it is one."""
+    """Return why an assessment isn't a rating, or "" if it is."""
     if "feedback" not in entry or entry["feedback"] is None:
         return "expectations"
     if entry.get("valid") is False:
@@ -274,7 +275,7 @@ def _source(entry: JsonObject) -> tuple[str, str]:
 
 
 def _judge(entry: JsonObject, people: Iterable[str]) -> str:
-    """Return a judge's name, which isn't a person's."""
+    """Return a judge's name, made different from all people's names."""
     who, kind = _source(entry)
     nameless = who in {NO_NAME, "default"} or who in people
     return f"{kind.casefold()} {who}" if nameless else who
@@ -285,19 +286,19 @@ def _name(entry: JsonObject) -> str:
 
 
 def _plain(cell: object) -> JsonObject:
-    """Return metadata or tags, except those that MLflow sets itself."""
+    """Return metadata or tags without the entries that MLflow sets."""
     return {name: value for name, value in _object(cell).items() if not name.startswith("mlflow.")}
 
 
 def _root(row: Row) -> JsonObject:
-    """Return the attributes of the first span without a parent."""
+    """Return the attributes of a trace's first span without a parent."""
     spans = _parsed(_object(row["data"]).get("spans") if "data" in row else row.get("spans"))
     first = [span for span in map(_object, spans or ()) if not span.get("parent_span_id")][:1]
     return _object(first[0].get("attributes")) if first else {}
 
 
 def _texts(row: Row) -> tuple[object, object]:
-    """Return a trace's input and output: complete, or else as a preview."""
+    """Return a trace's input and output, or previews if the complete texts are missing."""
     if "request" in row:
         return row["request"], row.get("response")
     root, info = _root(row), _object(row.get("info"))

@@ -1,4 +1,4 @@
-"""Judges' verdicts from other tools' files, written as a file for `harness validate`."""
+"""Import of other tools' verdicts into a file for `harness validate`."""
 
 from harness.curation.verdicts.verdict_entries import Selection
 from harness.curation.verdicts.verdict_import import VerdictSummary, import_verdicts

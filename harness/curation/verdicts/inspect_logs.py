@@ -1,9 +1,9 @@
-"""Verdicts in logs of inspect_ai (``.eval`` and ``.json``).
+"""Reader for verdicts in inspect_ai logs (``.eval`` and ``.json``).
 
-A scorer that rates is a judge: its source is the scorer's name, or ``SCORER.KEY`` if it gives
-several values. If the evaluated model itself rates, the source is ``completion`` or the answer
-that a scorer extracted, ``SCORER.answer``. Both are read only if the user names them. An epoch is
-a sample.
+A scorer can be a judge. Its source is the scorer's name, or ``SCORER.KEY`` if it gives several
+values. The evaluated model can also be the judge. Its source is then ``completion``, or
+``SCORER.answer`` for the answer that a scorer extracted. These two sources are read only if the
+user names them. An epoch is a sample.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAMPLES = "samples/"
 
 
 class InspectScore(BaseModel):
-    """A scorer's value for a sample. An answer is the part of the completion that it extracted."""
+    """A scorer's value for a sample, and the answer that it extracted from the completion."""
 
     value: Any = None
     answer: str | None = None
@@ -50,14 +50,14 @@ class InspectOutput(BaseModel):
 
     @property
     def text(self) -> str | None:
-        """The completion or, if the log has none, the text of the first choice."""
+        """The completion or, if the log contains none, the first choice's text."""
         if self.completion or not self.choices:
             return self.completion or None
         return content_text(self.choices[0].message.get("content"))
 
 
 class InspectSample(BaseModel):
-    """A sample in one epoch of a log, from 1."""
+    """A sample in one of a log's epochs, which are numbered from 1."""
 
     id: int | str
     epoch: int = 1
@@ -66,7 +66,7 @@ class InspectSample(BaseModel):
     error: Any = None
 
     def values(self) -> Iterator[tuple[str, object, bool]]:
-        """Yield source, value and whether it is optional."""
+        """Yield each source and value, and whether the source is optional."""
         for scorer, score in (self.scores or {}).items():
             if isinstance(score.value, dict):
                 yield from ((f"{scorer}.{key}", value, False) for key, value in score.value.items())
@@ -79,7 +79,7 @@ class InspectSample(BaseModel):
 
 
 class InspectSpec(BaseModel):
-    """The evaluation, with the evaluated model."""
+    """The evaluation, including the evaluated model."""
 
     model: str
 
@@ -97,7 +97,7 @@ class InspectLog(InspectHeader):
 
 
 def inspect_entries(path: Path, _: Selection) -> Iterator[Entry]:
-    """Yield a log's verdicts. A sample without a value for some source failed there."""
+    """Yield a log's verdicts. If a sample lacks a source's value, that source failed."""
     try:
         model, samples = _read(path)
     except ValidationError as error:
@@ -118,7 +118,7 @@ def inspect_entries(path: Path, _: Selection) -> Iterator[Entry]:
 
 
 def _read(path: Path) -> tuple[str, list[InspectSample]]:
-    """Return the evaluated model and the samples."""
+    """Read the evaluated model and the samples from a log."""
     check_size(path, LIMITS)
     if path.suffix.lower() == ".json":
         log = InspectLog.model_validate_json(path.read_bytes())

@@ -1,8 +1,8 @@
-"""Verdicts in output and error files of OpenAI's batch interface (``.jsonl``).
+"""Reader for verdicts in output and error files from OpenAI's batch interface (``.jsonl``).
 
-The model is the judge and the text of its reply is the verdict. ``custom_id`` is the item, or has a
-pattern such as ``rate-{item}`` or ``{item}/{sample}``. Both chat completions and responses are
-read.
+The model is the judge, and its reply's text is the verdict. ``custom_id`` is the item's id, or
+matches a pattern such as ``rate-{item}`` or ``{item}/{sample}``. Both chat completions and
+responses are read.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ ITEM, SAMPLE = "{item}", "{sample}"
 
 
 class BatchMessage(BaseModel):
-    """A model's message: from a chat completion, or part of a response's output."""
+    """A model's message in a chat completion or a response."""
 
     content: Any = None
     refusal: str | None = None
 
     def verdict(self) -> tuple[str | None, Outcome | None]:
-        """Return the text, or the reason why there is none."""
+        """Return the text, or the outcome if there is no text."""
         parts = self.content if isinstance(self.content, list) else []
         if self.refusal or any(
             isinstance(part, dict) and part.get("type") == "refusal" for part in parts
@@ -62,7 +62,7 @@ class BatchBody(BaseModel):
     output: list[JsonObject] = []
 
     def messages(self) -> Iterator[tuple[int, BatchMessage]]:
-        """Yield number and message of each choice."""
+        """Yield each choice's number and message."""
         for choice in self.choices:
             yield choice.index, choice.message
         for part in self.output:
@@ -85,7 +85,7 @@ class BatchLine(BaseModel):
 
 
 def batch_entries(path: Path, selection: Selection) -> Iterator[Entry]:
-    """Yield the verdicts of an output or error file."""
+    """Yield the verdicts in an output or error file."""
     pattern = _pattern(selection.item_id or ITEM)
     for line, row in read_rows(path, required=COLUMNS):
         try:
@@ -98,7 +98,7 @@ def batch_entries(path: Path, selection: Selection) -> Iterator[Entry]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Return the pattern for ``custom_id``."""
+    """Compile the pattern for ``custom_id``."""
     if text.count(ITEM) != 1 or text.count(SAMPLE) > 1:
         raise PlaceError(f"--id: found {text!r}. Write {ITEM} in place of the item's name.")
     pattern = re.escape(text).replace(re.escape(ITEM), "(?P<item>.+)")

@@ -1,10 +1,10 @@
-"""Verdicts in results of promptfoo (``promptfoo eval --output results.json``).
+"""Reader for verdicts in promptfoo results (``promptfoo eval --output results.json``).
 
-A provider is a judge and its output is the verdict; with several prompts, each provider with each
-prompt. If an assertion graded the output, as ``llm-rubric`` does, the grader is a judge. Its
-source is the assertion's metric or type, its value ``pass`` or ``fail``, and ``SOURCE.score`` its
-score. These are read only if the user names them. The item is a variable of the test. Repeats are
-numbered in file order.
+A provider is a judge, and its output is the verdict. With several prompts, each combination of
+provider and prompt is a judge. If an assertion such as ``llm-rubric`` graded the output, the grader
+is also a judge. Its source is the assertion's metric or type, with the value ``pass`` or ``fail``.
+The source ``SOURCE.score`` contains its score. Graders are read only if the user names them. The
+item is a variable of the test. Repeats are numbered in file order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ERROR = 2  # failureReason: 0 none, 1 an assertion failed, 2 an error
 
 
 class PromptfooProvider(BaseModel):
-    """The provider behind a result."""
+    """The provider that gave a result."""
 
     id: str = ""
     label: str | None = None
@@ -67,7 +67,7 @@ class PromptfooGrading(BaseModel):
     componentResults: list[PromptfooGrade] | None = None  # noqa: N815 -- the format's name
 
     def values(self) -> dict[str, object]:
-        """Return each assertion's result and score, by source."""
+        """Return each assertion's result and score by source."""
         values: dict[str, object] = {}
         numbers: Counter[str] = Counter()
         for grade in self.componentResults or ():
@@ -92,12 +92,12 @@ class PromptfooResult(BaseModel):
 
     @property
     def grades(self) -> dict[str, object]:
-        """Values from the assertions, by source."""
+        """The assertions' values by source."""
         return self.gradingResult.values() if self.gradingResult else {}
 
     @property
     def outcome(self) -> Outcome | None:
-        """Reason why there is no verdict, or None if there is an output."""
+        """Outcome if the result has no verdict, or None if it has an output."""
         response = self.response
         if response and response.isRefusal:
             return "refused"
@@ -107,7 +107,7 @@ class PromptfooResult(BaseModel):
 
 
 class PromptfooSummary(BaseModel):
-    """The summary of an evaluation."""
+    """An evaluation's summary."""
 
     results: list[PromptfooResult]
 
@@ -162,6 +162,6 @@ def _entries(results: list[PromptfooResult], selection: Selection) -> Iterator[E
 
 
 def _system(result: PromptfooResult, *, several: bool) -> str:
-    """Return the provider's name, with the prompt if there are several."""
+    """Return the provider's name, with the prompt if there are several prompts."""
     name = result.provider.label or result.provider.id
     return f"{name} (prompt {result.promptIdx + 1})" if several else name

@@ -1,10 +1,10 @@
-"""Verdicts as Langfuse scores or MLflow assessments, ready to send to their traces.
+"""Export of verdicts as Langfuse scores or MLflow assessments.
 
-A line of the file is the body of one request: ``POST /api/public/scores`` of Langfuse
+Each line in the file is the body of a request: ``POST /api/public/scores`` for Langfuse
 (https://api.reference.langfuse.com), or ``POST /api/3.0/mlflow/traces/TRACE/assessments`` of
 MLflow, whose ``assessment`` is what `mlflow.entities.Assessment.to_dictionary` writes
-(https://mlflow.org/docs/latest/genai/concepts/feedback). A score has the name of the criterion, or
-of the task, and its metadata name the judge.
+(https://mlflow.org/docs/latest/genai/concepts/feedback). A score's name is the criterion or the
+task, and its metadata name the judge.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ScoreSummary:
 def export_scores(
     task: Task, verdicts: Iterable[Verdict], path: Path, form: ScoreFormat
 ) -> ScoreSummary:
-    """Write verdicts on a task's items as scores, one per line.
+    """Write verdicts on a task's items as lines of scores.
 
     Parameters
     ----------
@@ -93,18 +93,18 @@ def export_scores(
 
 
 def _name(task: Task, item: Item) -> str:
-    """Return a score's name: the criterion, or the task."""
+    """Return a score's name: the criterion or, without a criterion, the task."""
     return item.criterion or task.name
 
 
 def _trace(item: Item) -> tuple[str, str]:
-    """Return the trace behind an item, and its step, or "" for the whole trace."""
+    """Return the ids of an item's trace and step. The step is "" for a whole trace."""
     trace = item.fields.get("trace_id") or item.group or item.id
     return trace, item.fields.get("observation_id", "")
 
 
 def _value(task: Task, verdict: Verdict) -> float | str | list[str]:
-    """Return a verdict's label, a number if it is one, or the labels in a set."""
+    """Return a verdict's label, as a number if it is one, or the list of labels in a set."""
     labels = {option.key: option.label for option in task.options}
     if isinstance(verdict.value, tuple):
         return [labels.get(key, key) for key in verdict.value]
@@ -119,9 +119,9 @@ def _metadata(task: Task, verdict: Verdict) -> JsonObject:
 
 
 def _score(task: Task, item: Item, verdict: Verdict) -> JsonObject:
-    """Return a Langfuse score, which has one value: a number, or a text. A set is JSON.
+    """Return a Langfuse score. Its value is a number or a text, so a set becomes JSON text.
 
-    Its id depends on item, judge and sample, so that a second upload replaces the first.
+    The score's id depends on item, judge and sample, so a second upload replaces the first.
     """
     trace, step = _trace(item)
     value = _value(task, verdict)
@@ -138,7 +138,7 @@ def _score(task: Task, item: Item, verdict: Verdict) -> JsonObject:
 
 
 def _assessment(task: Task, item: Item, verdict: Verdict) -> JsonObject:
-    """Return the body of a request that adds an MLflow assessment, whose value can be a list."""
+    """Return the body of a request that adds an MLflow assessment. Its value can be a list."""
     trace, step = _trace(item)
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     assessment: JsonObject = {

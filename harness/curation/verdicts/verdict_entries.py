@@ -1,4 +1,4 @@
-"""Entries from readers of other tools' files, and the selection of entries to read."""
+"""Entries in other tools' files, and the selection of entries to read."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class Entry:
     Attributes
     ----------
     line : int
-        Line in the file, or number of the entry if the file has no lines.
+        Line in the file, or the entry's number if the file has no lines.
     item : str
-        Name of the item; "" if there is none.
+        Id of the item, or "" if there is none.
     source : str
-        Origin of the verdict: a column, a scorer, a provider, a model; "" if unknown.
+        Where the verdict comes from: a column, a scorer, a provider or a model. "" if unknown.
     judge : str
-        Name of the judge, unless the user gives a different one; "" for the source's name.
+        Judge's name, which the user can override. "" for the source's name.
     value : object
-        The verdict, unmatched; None if there is none.
+        The verdict as the file contains it, or None if there is none.
     outcome : str or None
-        Reason for a missing value, if the file states it.
+        Outcome for a missing value, if the file states it.
     sample : int
         Number of the repeat, from 0.
     elicitation : str
-        Elicitation in the file; "" if unknown.
+        Elicitation in the file, or "" if unknown.
     optional : bool
-        Whether the entry is only read if the user names its source.
+        Whether the entry is read only if the user names its source.
     """
 
     line: int
@@ -60,14 +60,14 @@ class Selection:
     Attributes
     ----------
     judges : dict of str to str
-        Judge's name by source, "" for the name in the file. If empty, every source that isn't
-        optional is read.
+        Maps each source to read to the judge's name, or to "" for the name in the file. If empty,
+        every source that isn't optional is read.
     item_id : str
-        Column or variable that names the item; for a batch, the pattern of ``custom_id``.
+        Column or variable with the item's id. For a batch, the pattern of ``custom_id``.
     rename : dict of str to str
-        Option by value, for values that are neither keys nor labels.
+        Maps values that are neither keys nor labels to options.
     elicitation : str
-        Elicitation if the file has none: ``forced_choice`` or ``response_set``.
+        Elicitation if the file states none: ``forced_choice`` or ``response_set``.
     """
 
     judges: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Selection:
 
 
 def id_column(names: Collection[str], selection: Selection) -> str:
-    """Return the column that names the item."""
+    """Return the column with the item's id."""
     candidates = [selection.item_id] if selection.item_id else ID_COLUMNS
     for name in candidates:
         if name in names:
@@ -87,13 +87,13 @@ def id_column(names: Collection[str], selection: Selection) -> str:
 
 
 def listed(names: Collection[str]) -> str:
-    """List the first names of columns or sources."""
+    """List the first columns or sources, for a message."""
     shown = [short(name) for name in list(names)[:N_SHOWN]]
     return f"found {', '.join(shown) or 'none'}{', ...' if len(names) > N_SHOWN else ''}"
 
 
 def content_text(content: object) -> str | None:
-    """Return a message's text, from a text or a list of parts with texts."""
+    """Return the text in a message's content, which is a text or a list of parts."""
     if isinstance(content, str) or content is None:
         return content
     parts = content if isinstance(content, list) else []

@@ -1,4 +1,4 @@
-"""Match other tools' verdicts to a task, and write them for `harness validate`."""
+"""Matching other tools' verdicts to a task, and writing them for `harness validate`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BY_NAME: dict[str, Elicitation] = {name: name for name in ELICITATIONS}
 
 @dataclass(frozen=True, slots=True)
 class RejectedVerdict:
-    """An entry without an item in the task, with a repeated verdict, or with an unknown value."""
+    """An entry with an unknown item, a repeated verdict or an unknown value."""
 
     file: str
     line: int
@@ -58,7 +58,7 @@ class RejectedVerdict:
 
 @dataclass(slots=True)
 class JudgeCounts:
-    """A judge's counts: items with a verdict, and verdicts by outcome."""
+    """A judge's items with a verdict, and its verdicts by outcome."""
 
     items: set[str] = field(default_factory=set)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -75,12 +75,12 @@ class VerdictSummary:
     judges : dict of str to JudgeCounts
         Counts by judge.
     rejected : list of RejectedVerdict
-        Listed entries. Those with an unknown value are written as invalid, and the rest are
-        not written.
+        Rejected entries. Entries with an unknown value are written as invalid. The others are not
+        written.
     rejected_file : Path or None
         File that lists these entries.
     left_out : Counter of str
-        Number of entries by source that the user didn't name.
+        Number of entries from sources that the user didn't name, by source.
     """
 
     judges: dict[str, JudgeCounts] = field(default_factory=dict)
@@ -101,7 +101,7 @@ def import_verdicts(
     selection: Selection,
     max_rejected: MaxRejected | None = None,
 ) -> VerdictSummary:
-    """Write the verdicts in other tools' files as a file for `read_external`.
+    """Convert other tools' files to a file of verdicts for `read_external`.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _check_output(output: Path) -> None:
 
 
 def _refusal(summary: VerdictSummary, output: Path) -> str:
-    """Return the reason why no verdicts were written."""
+    """Explain why no verdicts were written."""
     if not summary.rejected:
         return f"{output}: the files contain no verdicts, so nothing was written."
     first = summary.rejected[0]
@@ -169,7 +169,7 @@ def _refusal(summary: VerdictSummary, output: Path) -> str:
 
 
 def _selected(path: Path, summary: VerdictSummary, selection: Selection) -> Iterator[Entry]:
-    """Yield the entries from selected sources, and count the rest."""
+    """Yield the entries from selected sources, and count the others."""
     with reading(path, VerdictError):
         for entry in _reader(path)(path, selection):
             wanted = entry.source in selection.judges if selection.judges else not entry.optional
@@ -180,7 +180,7 @@ def _selected(path: Path, summary: VerdictSummary, selection: Selection) -> Iter
 
 
 def _reader(path: Path) -> EntryReader:
-    """Return the reader for a file, by its ending and its first bytes."""
+    """Choose the reader for a file from its ending and first bytes."""
     suffix = path.suffix.lower()
     if suffix == ".eval":
         return inspect_entries
@@ -198,7 +198,7 @@ def _reader(path: Path) -> EntryReader:
 
 
 def _check_sources(sources: set[str], selection: Selection) -> None:
-    """Reject a source that occurs in no file."""
+    """Reject sources in the selection that no file contains."""
     for source in selection.judges:
         if source not in sources:
             raise VerdictError(
@@ -207,7 +207,7 @@ def _check_sources(sources: set[str], selection: Selection) -> None:
 
 
 class _Number(NamedTuple):
-    """A number that isn't an option ("" if not finite), with its row and its entry in the list."""
+    """A number that isn't an option ("" if not finite), its written row, and its rejected entry."""
 
     text: str
     row: dict[str, object]
@@ -215,7 +215,7 @@ class _Number(NamedTuple):
 
 
 class _Matcher:
-    """Matches entries to a task's items and options."""
+    """Matcher of entries to a task's items and options."""
 
     def __init__(self, task: Task, selection: Selection) -> None:
         self._task = task
@@ -230,7 +230,7 @@ class _Matcher:
 
     @property
     def _noun(self) -> str:
-        """Description of a valid value."""
+        """Phrase for a valid value, for messages."""
         return {"continuous": "a number of the scale", "text": "an answer"}.get(
             self._task.scale, "an option"
         )
@@ -300,7 +300,7 @@ class _Matcher:
         self.rows.append(row)
 
     def take_scores(self) -> None:
-        """Write scores, which were first counted as invalid options."""
+        """Mark the numbers of judges that give scores as answered, not invalid."""
         texts = {unit: number.text for unit, number in self._numbers.items()}
         found = score_judges(self._task, self._verdicts.values(), texts)
         written = ((judge, number) for (_, judge, _, _), number in self._numbers.items())
@@ -317,7 +317,7 @@ class _Matcher:
         self.summary.rejected = [r for r in self.summary.rejected if id(r) not in taken]
 
     def _problem(self, entry: Entry, judge: str, unit: UnitOfJudge) -> str:
-        """Return the reason why no verdict can be written, or ""."""
+        """Return why an entry's verdict can't be written, or "" if it can."""
         if not entry.item:
             return "the item is not named"
         if entry.item not in self._items:
@@ -335,14 +335,14 @@ class _Matcher:
 
 
 def _names(task: Task, rename: Mapping[str, str]) -> dict[str, str]:
-    """Return the options by their labels and by the user's other names for them."""
+    """Map labels, and the user's other names for options, to option keys."""
     keys = {option.key for option in task.options}
     labels = {o.label: o.key for o in task.options if o.label not in keys}
     return labels | {value: labels.get(option, option) for value, option in rename.items()}
 
 
 def _plain(value: Value) -> object:
-    """Return a value made of only lists and dicts."""
+    """Convert a value to lists and dicts."""
     if isinstance(value, PairValue):
         return {"set": list(value.set), "choice": value.choice}
     return list(value) if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""Verdicts in tables (a column per judge, or a row per verdict) and in label files."""
+"""Readers for verdicts in tables (a column per judge, or a row per verdict) and in label files."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _sample(row: Row, line: int) -> int:
 
 
 def label_entries(path: Path, _: Selection) -> Iterator[Entry]:
-    """Yield the labels in a file."""
+    """Yield the labels in a label file as entries."""
     check_size(path, LIMITS)
     try:
         content = parse_json(path.read_text(encoding="utf-8"))

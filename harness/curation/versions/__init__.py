@@ -1,1 +1,1 @@
-"""Versions of a task: differences, export and the data card."""
+"""Versions of a task: differences, exports and data cards."""

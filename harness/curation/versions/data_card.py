@@ -1,4 +1,4 @@
-"""Data card and Croissant metadata of a task."""
+"""Data cards and Croissant metadata for tasks."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ MAX_NAMED = 20  # criteria, labels
 
 
 def croissant(task: Task, folder: Path) -> str:
-    """Return JSON-LD metadata for a task's tables.
+    """Return Croissant metadata (JSON-LD) for a task's tables.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def sha256_of(path: Path) -> str:
 
 
 def _stated(task: Task) -> dict[str, str]:
-    """Return the stated values among source, licence and instructions."""
+    """Return the task's source, licence and instructions, if stated, as Croissant properties."""
     address = ADDRESS.search(task.source)
     stated = {
         "license": task.licence,
@@ -175,7 +175,7 @@ CARD, CROISSANT = "card.md", "croissant.json"
 
 
 def data_card(task: Task) -> str:
-    """Render a task's data card as Markdown, without any text of an item."""
+    """Render a task's data card as Markdown. It contains no text of an item."""
     sections = {
         "Content": _content(task),
         **({"Answers": _answers(task)} if task.is_open else {"Options": _options(task)}),
@@ -248,7 +248,7 @@ def _options(task: Task) -> Iterator[str]:
 
 
 def _answers(task: Task) -> Iterator[str]:
-    """Describe the numbers or texts from raters."""
+    """Describe raters' answers on an open scale."""
     answers = [str(r.value) for r in task.ratings if r.value != CANNOT_ASSESS]
     rows: list[tuple[str, object]] = [("answers", len(answers)), ("distinct", len(set(answers)))]
     if task.scale == "continuous":

@@ -1,4 +1,4 @@
-"""Versions of a task without some of its items or raters."""
+"""Task versions without some items or raters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Counts of removed and remaining parts of a version."""
+    """Counts of what a new version leaves out and keeps."""
 
     n_items_dropped: int
     n_ratings_dropped: int
@@ -38,7 +38,7 @@ class Dropped:
 def write_without(
     task: Task, folder: Path, *, items: Collection[str] = (), raters: Collection[str] = ()
 ) -> Dropped:
-    """Write a version of a task without some items and raters, and unrated items.
+    """Write a version of a task without some items and raters, and without unrated items.
 
     Ids stay the same. ``verdicts.csv`` and the changelog are carried over.
 

@@ -44,18 +44,18 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionDecision:
-    """The decision for a version of a task.
+    """The decision for one version of a task.
 
     Attributes
     ----------
     verdict, judge : str, str or None
         See `harness.analysis.decision.Decision`.
     n_items : int
-        Rated items.
+        Number of rated items.
     metric : str
         The ranking metric.
     values : dict of str to float or None
-        The metric's value per judge; None if NA.
+        The metric's value for each judge, or None if NA.
     verdicts : str
         File with the verdicts.
     """
@@ -77,13 +77,13 @@ class TaskDiff:
     before_hash, after_hash : str
         Content hashes.
     items, options, fields : Changes
-        Changes by id, by key, and by field of task.yaml except options.
+        Changed items by id, options by key, and other fields of task.yaml by name.
     ratings : Changes
-        Named "item rater elicitation", including labels that the task ignores.
+        Changed ratings, named "item rater elicitation". These include labels that the task ignores.
     recorded : tuple of Change
-        Changelog lines of the later version since the earlier version.
+        Changelog entries that the later version added to the earlier version's.
     before, after : VersionDecision or None
-        The decisions; None without verdicts.
+        The decisions, or None without verdicts.
     """
 
     before_hash: str
@@ -142,7 +142,7 @@ def _recorded(before: Task, after: Task) -> tuple[Change, ...]:
 
 
 def _content(task: Task) -> dict[str, Mapping[str, object]]:
-    """Return the parts of a task to compare, by name."""
+    """Return the parts of a task to compare by name."""
     ratings = (*task.ratings, *task.ignored)
     fields = task.described()
     fields.pop("options", None)
@@ -155,7 +155,7 @@ def _content(task: Task) -> dict[str, Mapping[str, object]]:
 
 
 def _decision(task: Task, other: Task, verdicts: Path, seed: int) -> VersionDecision:
-    """Decide with one version. The other's items are unrated in it, so they don't count."""
+    """Decide with one version's ratings. Items that only the other version has don't count."""
     foreign = tuple(item for item in other.items if item.id not in task.by_id)
     both = task.model_copy(update={"items": (*task.items, *foreign)})
     source = source_without(source_of_verdicts(both, verdicts, Validating(seed=seed)), set(), set())
@@ -172,7 +172,7 @@ def _decision(task: Task, other: Task, verdicts: Path, seed: int) -> VersionDeci
 
 
 def diff_text(diff: TaskDiff) -> str:
-    """Render the changes, and the decision for both versions."""
+    """Format the changes and both versions' decisions as text."""
     if diff.before_hash == diff.after_hash:
         return f"The versions have the same content ({diff.after_hash[:12]})."
     parts = [f"{diff.before_hash[:12]} -> {diff.after_hash[:12]}"]

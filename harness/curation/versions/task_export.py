@@ -1,8 +1,8 @@
-"""Export of a task as one table that can be imported again unchanged.
+"""Export of a task as one table, from which the same task can be imported.
 
-Next to the table is ``TABLE.task.yaml``, which defines the options. A table without it is
-read like any other. Images, prompts and similarities of the task are in the folder
-``TABLE.files``.
+The file ``TABLE.task.yaml`` next to the table defines the options. Without this file, the table is
+read like any other table. The folder ``TABLE.files`` contains the task's images, prompts and
+similarities.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class ExportSummary:
 
 
 def sidecar_of(path: Path) -> Path:
-    """Return the path of an exported table's description.
+    """Return the path of an exported table's ``.task.yaml`` file.
 
-    For a workbook saved from the table, this is the csv file's description.
+    For a workbook saved from the table, this is the csv table's file.
     """
     if path.suffix.lower() == ".xlsx":
         path = path.with_suffix(".csv")
@@ -60,25 +60,25 @@ def sidecar_of(path: Path) -> Path:
 
 
 def files_of(path: Path) -> Path:
-    """Return the folder for an exported table's images and other files."""
+    """Return the path of the folder for an exported table's images and other files."""
     return path.with_name(path.name + FILES)
 
 
 def _file_names(task: TaskFields, items: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the names of files in a task's folder that its fields and items mention."""
+    """Return the names of the files that a task's fields and items mention."""
     images = [fields.get(task.image, "") for fields in items] if task.image else []
     names = (*images, *task.prompts.values(), task.similarity_file or "")
     return [name for name in dict.fromkeys(names) if name]
 
 
 def verdicts_of(task: Task) -> Path | None:
-    """Return the ``verdicts.csv`` of a task's folder, or None if there is none."""
+    """Return the path of ``verdicts.csv`` in a task's folder, or None if it doesn't exist."""
     path = task.folder / VERDICTS
     return path if path.is_file() else None
 
 
 def export_task(task: Task, path: Path) -> ExportSummary:
-    """Write a task, and the ``verdicts.csv`` of its folder, as one table.
+    """Write a task, and the ``verdicts.csv`` in its folder, as one table.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def export_task(task: Task, path: Path) -> ExportSummary:
 
 
 def _copy(source: Path, folder: Path, name: str) -> None:
-    """Copy a file to the same place in another folder; both must be inside their folders."""
+    """Copy a file to the same relative path in another folder. Reject paths outside the folders."""
     target = path_inside(folder, name, "file")
     target.parent.mkdir(parents=True, exist_ok=True)
     write_file(target, read_file(path_inside(source, name, "file")))
@@ -139,7 +139,7 @@ def _verdict_rows(task: Task) -> Iterator[dict[str, str]]:
 
 
 def _places(task: Task) -> dict[str, dict[str, str]]:
-    """Return the cells that describe each item, by item."""
+    """Return the cells that describe each item, by item id."""
     return {
         item.id: {
             "item": item.id,
