@@ -93,6 +93,8 @@ class Improvement:
         See `harness.errors.ExitCode`.
     resume : str
         The command that continues the search; "" if nothing is left.
+    stopped_by : tuple of str
+        Why it stopped, for each judge without all replies; empty if the search ended.
     changes : tuple of str
         Lines in which the prompt of ``best`` differs from that of ``judge``, as in a diff.
     run : str
@@ -123,6 +125,7 @@ class Improvement:
     assumed_usd: float = 0.0
     exit_code: int = 0
     resume: str = ""
+    stopped_by: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     run: str = ""
     report: str = ""

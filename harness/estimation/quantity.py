@@ -77,7 +77,8 @@ class Quantity:
             return cls("score", "forced_choice", (), (), scores, ends)
         raise TaskError(
             f"task {task.name}: no option is positive, and its answers are not numbers",
-            "List the positive options in its task.yaml, as in 'positive: [toxic]'",
+            "List the positive options in the task folder's task.yaml, as in 'positive: [toxic]', "
+            "then run the judges on the task again. The stored replies are used",
         )
 
     @classmethod

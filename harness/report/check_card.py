@@ -26,10 +26,10 @@ NAMES = {
     "injection": "instructions in the text",
 }
 OUTCOMES = {
-    "invalid": "unreadable",
-    "abstained": "abstentions",
-    "refused": "refusals",
-    "failed": "failed calls",
+    "invalid": "unreadable reply",
+    "abstained": "abstention",
+    "refused": "refusal",
+    "failed": "failed call",
 }
 
 
@@ -75,19 +75,19 @@ def facts(check: JudgeCheck) -> Iterator[str]:
             yield f"It follows instructions in the text in {often} of {n} cases."
     answered = check.outcomes.get("answered", 0)
     others = [
-        f"{check.outcomes[outcome]} {name}"
+        counted([check.outcomes[outcome]], name)
         for outcome, name in OUTCOMES.items()
         if check.outcomes.get(outcome)
     ]
     if check.n_replies:
         rest = f" ({', '.join(others)})" if others else ""
         yield (
-            f"Readable answers: {answered} of {check.n_replies} replies "
+            f"Readable answers: {answered} of {counted([check.n_replies], 'reply')} "
             f"({percent(answered / check.n_replies)}){rest}."
         )
     for refused in check.refused_parameters:
         yield f"Parameters: {refused}."
-    if not check.refused_parameters:
+    if answered and not check.refused_parameters:
         yield "Parameters: the server accepted all that were sent."
     yield _cost(check)
     if check.stopped:
@@ -98,9 +98,9 @@ def facts(check: JudgeCheck) -> Iterator[str]:
 
 def _cost(check: JudgeCheck) -> str:
     if check.cost_usd is None:
-        return f"Cost: the price of its {check.n_replies} replies isn't known."
+        return f"Cost: the price of its {counted([check.n_replies], 'reply')} isn't known."
     each = f", ${1000 * check.cost_usd / check.n_replies:.2f} per 1,000" if check.n_replies else ""
-    return f"Cost: ${check.cost_usd:.4f} for {check.n_replies} replies{each}."
+    return f"Cost: ${check.cost_usd:.4f} for {counted([check.n_replies], 'reply')}{each}."
 
 
 def card_page(check: JudgeCheck) -> str:

@@ -138,7 +138,10 @@ def replies_each(n_replies: float | None) -> str:
 def counted(counts: Iterable[int], noun: str = "item") -> str:
     """Format a count with its noun: "90 items", or "77 to 100 items" if judges differ."""
     numbers = list(counts)
-    return f"{reach(numbers)} {noun}{'' if max(numbers, default=0) == 1 else 's'}"
+    if max(numbers, default=0) == 1:
+        return f"{reach(numbers)} {noun}"
+    several = f"{noun[:-1]}ies" if noun.endswith("ply") else f"{noun}s"
+    return f"{reach(numbers)} {several}"
 
 
 def reach(counts: Iterable[int]) -> str:

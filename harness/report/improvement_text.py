@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harness.errors import in_sentences
 from harness.report.formatting import counted, level_text, percent
 from harness.report.recommendation import summary, verdict_and_step
 from harness.report.text_table import draw_table, paragraph
@@ -82,7 +83,11 @@ def _gained(improvement: Improvement) -> Iterator[str]:
         "needed to try every way of asking on every development item."
     )
     if improvement.ending == "stopped":
-        yield f"The search hasn't ended. Continue with: `{improvement.resume}`"
+        yield in_sentences(
+            "The search hasn't ended",
+            *improvement.stopped_by,
+            f"Continue with: `{improvement.resume}`",
+        )
         return
     if improvement.ending == "improved":
         yield f"Improvement found: {improvement.best}. {_share(improvement)}"

@@ -315,7 +315,10 @@ class RunFolder:
             fields = json.loads(read_file(file, MAX_MANIFEST_BYTES))
             schema_version = fields.get("schema_version")
         except (FileNotFoundError, NotADirectoryError):
-            raise RunError(f"{path}: not a run folder (no manifest.json).") from None
+            raise RunError(
+                f"{path}: not a run folder (no manifest.json). List your runs with "
+                "`harness report --list`."
+            ) from None
         except OSError as error:
             raise RunError(f"{file}: cannot be read ({error.strerror}).") from None
         except (ValueError, AttributeError, RecursionError):

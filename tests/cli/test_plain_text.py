@@ -145,7 +145,11 @@ def test_paths_outside_unicode_fail_in_one_line(tmp_path):
     (tmp_path / name).mkdir()
     refused = call_harness("validate", name, cwd=tmp_path)
     assert refused.returncode == 2
-    assert refused.stderr == "harness: run-\ufffd␛: not a run folder (no manifest.json).\n"
+    assert (
+        refused.stderr
+        == "harness: run-\ufffd␛: not a run folder (no manifest.json). List your runs "
+        "with `harness report --list`.\n"
+    )
 
 
 def test_texts_from_a_manifest_are_escaped_in_the_terminal(tmp_path):

@@ -286,6 +286,13 @@ def interrupted(*_, **__):
     raise KeyboardInterrupt
 
 
+@situation("open: harness report --list")
+def test_number_in_place_of_a_run_leads_to_the_list(place):
+    """`harness report 1 2` was answered with `runs/1: not a run folder` and no way on."""
+    [command] = commands_in(str(invoke("report", "1", "2").exception))
+    run_command(command)
+
+
 @situation(
     "find_run: harness run --task toxicity",
     "print_runs: harness run --task toxicity",

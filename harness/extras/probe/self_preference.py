@@ -95,8 +95,9 @@ def _single_favours(source: Source, author: str) -> Favours:
     positive = frozenset(source.task.positive)
     if not positive:
         raise RunError(
-            f"task {source.task.name}: no option is positive. List the positive options in "
-            "task.yaml."
+            f"task {source.task.name}: no option is positive. List the positive options in the "
+            "task folder's task.yaml, then run the judges on the task again. The stored replies "
+            "are used."
         )
 
     def favour(item: Item, counts: Counter[str]) -> dict[str, float]:

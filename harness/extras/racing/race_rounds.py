@@ -140,13 +140,29 @@ class Rounds(NoObserver):
     def _job(self, job: Job, wanted: set[str]) -> Job:
         """Return the part of a job that is needed now and was not returned earlier.
 
-        Items that a strategy adds come with the first part.
+        Items that a strategy adds come with the first part, unless a judge that left the race has
+        all needed replies.
         """
-        given = self._given[job.judge.spec.name]
+        name = job.judge.spec.name
+        given = self._given[name]
+        has_all = all(self._is_complete(name, item) for item in wanted - given)
+        if has_all and name in self._left:
+            given |= wanted
+            return replace(job, items=())
         wanted = wanted | {item.id for item in job.items if item.id not in self._pool.task.by_id}
         items = tuple(item for item in job.items if item.id in wanted - given)
         given |= wanted
         return replace(job, items=items)
+
+    @property
+    def _left(self) -> set[str]:
+        """Judges that left the race."""
+        pairs = zip(self._pool.specs, self._standing.suspended, strict=True)
+        return {spec.name for spec, is_suspended in pairs if is_suspended}
+
+    def _is_complete(self, name: str, item: str) -> bool:
+        """Return whether a judge's replies to an item are in the log."""
+        return len(self._replies[name].get(item, ())) >= self._pool.n_replies[name]
 
     def _update_losses(self) -> None:
         """Compute the missing losses on items that judges ran on."""

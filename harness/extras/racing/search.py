@@ -41,8 +41,9 @@ from harness.extras.racing.search_writer import (
     written,
 )
 from harness.files.regular_files import write_file
-from harness.judging.judges.config import load_judges
+from harness.judging.judges.config import explained, load_judges
 from harness.judging.judges.judge_registry import check, look_up
+from harness.judging.judges.response_errors import is_lasting
 from harness.options.concerns import WITHIN, Choices, Limit, RunOptions
 from harness.runs.ledger import check_unspent, holdout_of, judges_tried, recorded_holdout
 from harness.runs.run_folder import CONFIRMATION, RunFolder
@@ -415,12 +416,22 @@ def _improvement(
         assumed_usd=paid.at_most_usd - paid.usd,
         exit_code=exit_code,
         resume=_resume(search, exit_code) if ending == "stopped" else "",
+        stopped_by=tuple(_stopped_by(search)) if ending == "stopped" else (),
         **facts,  # type: ignore[arg-type]  # the other fields, by name
     )
     if ending != "stopped":
         improvement = _with_output(search, folders[-1], improvement)
     write_file(search.path / RESULT, improvement.to_json().encode())
     return improvement
+
+
+def _stopped_by(search: JudgeSearch) -> Iterator[str]:
+    """Yield why judges of the last started folder are incomplete."""
+    *_, last = _all_folders(search)
+    specs = {spec.name: spec for spec in last.manifest.judges}
+    for name, reason in last.manifest.ended.items():
+        if not is_lasting(reason):
+            yield f"{name} is incomplete ({explained(specs[name], reason)})"
 
 
 def _with_output(search: JudgeSearch, last: RunFolder, improvement: Improvement) -> Improvement:

@@ -174,7 +174,9 @@ def check_columns(
     if missing := [name for name in required if name not in names]:
         columns = ", ".join(short(name) for name in names[:10]) or "no columns"
         raise PlaceError(
-            f"column {missing[0]!r} is missing (found {columns}). Add this column.", where
+            f"column {missing[0]!r} is missing (found {columns}). Add it, or rename the column "
+            f"that contains it to {missing[0]!r}.",
+            where,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
@@ -248,6 +249,8 @@ def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SE
 
 def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> JudgeSpec:
     """Return the judge for a plug-in's kind or for a model string. See `resolve`."""
+    if (Path(name) / "task.yaml").is_file():
+        raise JudgeError(f"{name} is a task folder, not a judge. Pass it as the task.")
     if "/" not in name and server.base_url is None:
         if name in BUILT_IN_KINDS or name not in loading.names(loading.JUDGES):
             raise JudgeError(

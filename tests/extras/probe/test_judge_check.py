@@ -97,6 +97,19 @@ def test_the_card_is_text_and_a_page(place):
     assert "instructions in the text" in page
 
 
+def test_without_a_reply_the_card_claims_nothing_about_parameters(place, stub):
+    done = invoke("check", "far", "./task", "--base-url", stub.url(fault="401"), "-q")
+    assert done.exit_code == 3, done.output
+    assert "Parameters:" not in done.stdout
+    assert "failed call" in done.stdout
+
+
+def test_task_folder_in_the_place_of_the_judge_is_named_as_such(place, stub):
+    for server in ((), ("--base-url", stub.url())):
+        done = invoke("check", "./task", *server, "-q")
+        assert str(done.exception) == "./task is a task folder, not a judge. Pass it as the task."
+
+
 def test_refused_parameters_are_named(place, stub):
     """The check ends with the first part, says why, and can be run again."""
     refuse = {"if": "temperature", "status": 400, "body": {"error": {"message": "temperature"}}}

@@ -240,6 +240,23 @@ def test_judge_that_can_never_answer_is_dropped_alone(place, stub, server, reaso
 
 
 @pytest.mark.slow
+def test_failing_request_of_a_judge_that_left_does_not_stop_a_resumed_race(place, stub):
+    """`bad` answers the items, but its request without content always fails."""
+    lines = [f"This is comment number {i}." for i in range(N_ITEMS)]
+    stub.set_table("bad", {line: [{"A": 0.9, "B": 0.1}] for line in lines})
+    judges = json.loads((place / "judges.yaml").read_text("utf-8"))
+    judges["judges"]["bad"] |= {"base_url": stub.url(table="bad"), "deadline_s": 1}
+    (place / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
+    done = invoke(*words(judges=("good", "bad@logprob-calibrated")))
+    assert done.exit_code == 3, done.output
+    n_before = n_asked(stub)["bad"]
+    done = invoke("resume", "--judges-file", "judges.yaml")
+    [folder] = runs_of(place)
+    assert race_of(folder).ending is not None, done.output
+    assert n_asked(stub)["bad"] == n_before
+
+
+@pytest.mark.slow
 def test_unreachable_server_delays_the_race_and_changes_nothing(place, stub):
     """Replies that came late decide as they would have in time."""
     assert invoke(*words("--no-store")).exit_code == 0
