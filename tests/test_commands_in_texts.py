@@ -6,7 +6,7 @@ import ast
 import re
 
 from support.command_texts import PACKAGE, command_texts, situations
-from support.source_trees import tree_of
+from support.source_trees import nodes_of
 
 QUOTING = {"quote", "join", "argument", "resume_command", "words", "validate_anew", "_on_judges"}
 PLAIN = {  # names, numbers and words that are made of safe characters, or are quoted elsewhere
@@ -20,7 +20,7 @@ PLAIN = {  # names, numbers and words that are made of safe characters, or are q
 def values_in_commands():
     """Yield each value that a text puts into a command, with its place."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        for text in ast.walk(tree_of(path)):
+        for text in nodes_of(path):
             if not isinstance(text, ast.JoinedStr):
                 continue
             before = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from support.processes import invoke
@@ -16,17 +17,58 @@ from harness.judging.storage.verdict_log import read_log
 from harness.runs.run_folder import CONFIRMATION, RunFolder
 from harness.tasks import Item
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 N, SHARE = 40, 0.3
+
+
+def make_task(place):
+    """Make a small task."""
+    folder = make_task_folder(place / "small", N, response_sets=False)
+    with (folder / "task.yaml").open("a", encoding="utf-8") as file:
+        file.write("lexicon: {positive: B, negative: A}\n")
+    return folder
 
 
 @pytest.fixture
 def task(tmp_path, monkeypatch):
     """A small task; runs go into the working folder."""
     monkeypatch.chdir(tmp_path)
-    folder = make_task_folder(tmp_path / "small", N, response_sets=False)
-    with (folder / "task.yaml").open("a", encoding="utf-8") as file:
-        file.write("lexicon: {positive: B, negative: A}\n")
-    return folder
+    return make_task(tmp_path)
+
+
+class Confirmed(NamedTuple):
+    """A run of two judges, one of which is confirmed after a dry run.
+
+    Attributes
+    ----------
+    dry, shown : result of a command
+        The dry run, and the confirmation.
+    dry_files : list of Path
+        What the dry run left where the confirmation is written.
+    """
+
+    task: Path
+    path: Path
+    dry: object
+    dry_files: list[Path]
+    shown: object
+
+
+@pytest.fixture(scope="module")
+def confirmed(tmp_path_factory):
+    """A run with a confirmation, which no test changes."""
+    place = tmp_path_factory.mktemp("confirmed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        task = make_task(place)
+        rows = [{"item": f"i{i}", "judge": "other", "value": "AB"[i % 2]} for i in range(N)]
+        run = run_of(task, "random", "lexicon", holdout=SHARE)
+        harness.validate(task, rows)
+        dry = confirm(run, "random", "--dry-run")
+        dry_files = list(run.path.glob(f"{CONFIRMATION}*"))
+        return Confirmed(task, run.path.resolve(), dry, dry_files, confirm(run))
 
 
 def held_out_ids(task, share=SHARE):
@@ -89,20 +131,16 @@ def test_later_runs_and_verdicts_leave_the_same_items_out(task):
     assert f"{len(held_out)} of {N} items are held out" in validation.notes
 
 
-def test_a_judge_is_confirmed_once_and_at_its_own_level(task):
+def test_a_judge_is_confirmed_once_and_at_its_own_level(confirmed):
     """It is tested alone, on the held-out items, however many were tried on the others."""
-    rows = [{"item": f"i{i}", "judge": "other", "value": "AB"[i % 2]} for i in range(N)]
-    run = run_of(task, "random", "lexicon", holdout=SHARE)
-    harness.validate(task, rows)
-    shown = confirm(run)
-    assert shown.exit_code == 0, shown.stderr
-    assert "is tested, on" in " ".join(shown.stdout.split())
-    own = RunFolder.open(run.path / CONFIRMATION)
-    assert asked_items(own.path) == held_out_ids(task)
+    assert confirmed.shown.exit_code == 0, confirmed.shown.stderr
+    assert "is tested, on" in " ".join(confirmed.shown.stdout.split())
+    own = RunFolder.open(confirmed.path / CONFIRMATION)
+    assert asked_items(own.path) == held_out_ids(confirmed.task)
     evidence = harness.load_run(own.path).validation.evidence
     assert evidence.alpha == pytest.approx(0.041)
     assert (evidence.n_tried, evidence.held_out) == (1, True)
-    assert evidence.n_items == len(held_out_ids(task))
+    assert evidence.n_items == len(held_out_ids(confirmed.task))
 
 
 @pytest.mark.slow
@@ -123,23 +161,23 @@ def test_a_second_confirmation_is_refused_and_says_when_the_first_was(task, judg
     assert not (other.path / CONFIRMATION).exists()
 
 
-def test_a_run_folder_that_was_moved_keeps_its_confirmation(task, monkeypatch):
+def test_a_run_folder_that_was_moved_keeps_its_confirmation(confirmed, tmp_path, monkeypatch):
     """It is refused on another machine too, and validated with the same result."""
-    run = run_of(task, holdout=SHARE)
-    assert confirm(run).exit_code == 0
-    metrics = (run.path / CONFIRMATION / "metrics.json").read_bytes()
+    moved = tmp_path / "moved"
+    shutil.copytree(confirmed.path, moved)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", "elsewhere")
-    assert isinstance(confirm(run).exception, RunError)
-    assert invoke("validate", run.path / CONFIRMATION).exit_code == 0
-    assert (run.path / CONFIRMATION / "metrics.json").read_bytes() == metrics
+    assert isinstance(invoke("confirm", moved, "--judge", "random").exception, RunError)
+    metrics = (moved / CONFIRMATION / "metrics.json").read_bytes()
+    assert invoke("validate", moved / CONFIRMATION).exit_code == 0
+    assert (moved / CONFIRMATION / "metrics.json").read_bytes() == metrics
 
 
-def test_a_confirmation_that_only_shows_its_cost_uses_nothing(task):
+def test_a_confirmation_that_only_shows_its_cost_uses_nothing(confirmed):
     """``--dry-run`` leaves the items for the confirmation."""
-    run = run_of(task, holdout=SHARE)
-    assert confirm(run, "random", "--dry-run").exit_code == 0
-    assert not (run.path / CONFIRMATION).exists()
-    assert confirm(run).exit_code == 0
+    assert confirmed.dry.exit_code == 0
+    assert confirmed.dry_files == []
+    assert confirmed.shown.exit_code == 0
 
 
 def test_items_that_judges_were_tried_on_cannot_be_held_out(task):
@@ -170,14 +208,12 @@ def test_runs_and_judges_that_cannot_be_confirmed_are_named(task):
     assert "has no held-out items" in str(confirm(plain).exception)
 
 
-def test_a_confirmed_run_is_history_of_the_ledger(task):
+def test_a_confirmed_run_is_history_of_the_ledger(confirmed):
     """The ledger has a line when items are held out, and one when they are used."""
-    run = run_of(task, holdout=SHARE)
-    confirm(run)
-    lines = (run.path / CONFIRMATION / "ledger.jsonl").read_text("utf-8").splitlines()
+    lines = (confirmed.path / CONFIRMATION / "ledger.jsonl").read_text("utf-8").splitlines()
     first, *_, last = map(json.loads, lines)
     assert first["holdout"] == SHARE
-    assert (last["run"], list(last["confirmed"].values())) == (run.path.name, ["random"])
+    assert (last["run"], list(last["confirmed"].values())) == (confirmed.path.name, ["random"])
 
 
 def verdicts_of(path, **judges):
@@ -261,10 +297,10 @@ def test_a_confirmation_is_of_a_run_or_of_verdicts(task):
 def test_python_confirms_like_the_command(task):
     """`harness.confirm` decides on the held-out items at J = 1, and only once."""
     run = run_of(task, "random", "lexicon", holdout=SHARE)
-    confirmed = harness.confirm(run.path, "random")
-    assert confirmed.path == run.path / CONFIRMATION
-    assert asked_items(confirmed.path) == held_out_ids(task)
-    evidence = confirmed.validation.evidence
+    own = harness.confirm(run.path, "random")
+    assert own.path == run.path / CONFIRMATION
+    assert asked_items(own.path) == held_out_ids(task)
+    evidence = own.validation.evidence
     assert (evidence.n_tried, evidence.alpha) == (1, pytest.approx(0.041))
     with pytest.raises(RunError, match="confirm"):
         harness.confirm(run.path, "lexicon")
@@ -275,4 +311,4 @@ def test_a_confirmation_in_python_keeps_the_options_of_its_run(task):
     run = run_of(task, holdout=SHARE)
     with pytest.raises(harness.HarnessError, match="limit"):
         harness.confirm(run.path, "random", limit=3)
-    assert harness.confirm(run.path, "random").exit_code == 0
+    assert not (run.path / CONFIRMATION).exists()

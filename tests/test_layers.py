@@ -9,11 +9,15 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from support.source_trees import tree_of
+from support.source_trees import nodes_of, tree_of
 
 from benchmarks.house import arrows, circles, import_graph, longest_chain
 from harness.loading import EDGES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
 
@@ -114,7 +118,7 @@ def modules() -> tuple[Module, ...]:
 def read(path: Path) -> Module:
     text = path.read_text(encoding="utf-8")
     tree = tree_of(path)
-    nodes = list(ast.walk(tree))
+    nodes = nodes_of(path)
     return Module(
         name=module_name(path),
         in_stats="stats" in path.relative_to(HARNESS).parts,
@@ -131,7 +135,7 @@ def read(path: Path) -> Module:
     )
 
 
-def imported(nodes: list[ast.AST]) -> set[str]:
+def imported(nodes: Sequence[ast.AST]) -> set[str]:
     names: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -142,7 +146,7 @@ def imported(nodes: list[ast.AST]) -> set[str]:
     return names
 
 
-def function_lengths(nodes: list[ast.AST]) -> dict[str, int]:
+def function_lengths(nodes: Sequence[ast.AST]) -> dict[str, int]:
     lengths = {}
     for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -152,7 +156,7 @@ def function_lengths(nodes: list[ast.AST]) -> dict[str, int]:
     return lengths
 
 
-def parameter_counts(nodes: list[ast.AST]) -> dict[str, int]:
+def parameter_counts(nodes: Sequence[ast.AST]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):

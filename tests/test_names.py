@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from support.source_trees import tree_of
+from support.source_trees import nodes_of, tree_of
 
 TESTS = Path(__file__).resolve().parent
 HARNESS = TESTS.parent / "harness"
@@ -118,7 +118,7 @@ def test_a_type_has_a_name_of_its_own():
 def fixed_sets(path):
     """Yield the sets of two words or more that a module spells as a ``Literal``."""
     text = path.read_text(encoding="utf-8")
-    for node in ast.walk(tree_of(path)) if "Literal" in text else ():
+    for node in nodes_of(path) if "Literal" in text else ():
         if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal"):
             elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             words = {part.value for part in elements if isinstance(part, ast.Constant)}

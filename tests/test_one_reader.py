@@ -7,7 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from support.source_trees import tree_of
+from support.source_trees import nodes_of
 
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
 
@@ -27,7 +27,7 @@ def names_by_module() -> dict[str, frozenset[str]]:
 
 
 def used_names(path: Path) -> frozenset[str]:
-    nodes = ast.walk(tree_of(path))
+    nodes = nodes_of(path)
     return frozenset(filter(None, map(dotted, nodes)))
 
 
@@ -47,7 +47,7 @@ def test_one_module_writes_task_yaml():
     assert modules_that("yaml.dump", "yaml.safe_dump") == {"tasks.write"}
     for path in HARNESS.rglob("*.py"):
         text = path.read_text("utf-8")
-        nodes = ast.walk(tree_of(path)) if re.search(r"TASK_FILE|task\.yaml", text) else ()
+        nodes = nodes_of(path) if re.search(r"TASK_FILE|task\.yaml", text) else ()
         calls = [node for node in nodes if isinstance(node, ast.Call)]
         written = [
             ast.unparse(call)
@@ -168,7 +168,7 @@ def test_no_attribute_of_a_judge_is_set_from_outside():
         (path.name, ast.unparse(target))
         for path in HARNESS.rglob("*.py")
         if re.search(r"judge\.|setattr\(judge", path.read_text("utf-8"))
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if re.search(r"(^|\.)judge\.\w+$", ast.unparse(target))

@@ -16,6 +16,12 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return all nodes of a file of the package."""
+    return tuple(ast.walk(tree_of(path)))
+
+
 def trees_with(pattern: str) -> dict[Path, ast.Module]:
     """Return the trees of the files whose text matches a regular expression."""
     found = {path: path.read_text(encoding="utf-8") for path in sorted(HARNESS.rglob("*.py"))}
@@ -24,4 +30,4 @@ def trees_with(pattern: str) -> dict[Path, ast.Module]:
 
 def source_nodes() -> list[ast.AST]:
     """Return all nodes of the package, file by file."""
-    return [node for path in sorted(HARNESS.rglob("*.py")) for node in ast.walk(tree_of(path))]
+    return [node for path in sorted(HARNESS.rglob("*.py")) for node in nodes_of(path)]

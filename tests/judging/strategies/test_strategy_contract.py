@@ -7,7 +7,7 @@ import inspect
 from pathlib import Path
 
 import pytest
-from support.source_trees import tree_of
+from support.source_trees import nodes_of, tree_of
 from support.task_folders import make_task_folder
 
 from harness.judging.computed_verdicts import computed_verdicts
@@ -198,7 +198,7 @@ def test_no_module_outside_the_folder_imports_a_strategy():
         if FOLDER in path.parents or "_bundled" in path.parts:
             continue
         text = path.read_text(encoding="utf-8")
-        for node in ast.walk(tree_of(path)) if "judging.strategies" in text else ():
+        for node in nodes_of(path) if "judging.strategies" in text else ():
             if isinstance(node, ast.ImportFrom) and "judging.strategies" in (node.module or ""):
                 faults += [f"{path}: {a.name}" for a in node.names if a.name in classes]
     assert faults == []
