@@ -13,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from support.each_case import for_each
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 RUN = ("run", "--task", "toxicity", "--judges", "lexicon", "--limit", "10")
@@ -32,7 +33,7 @@ def declared() -> list[Requirement]:
     return [Requirement(line) for line in listed]
 
 
-@pytest.mark.parametrize("requirement", declared(), ids=str)
+@for_each(declared(), str)
 def test_lock_agrees_with_pyproject(requirement):
     """Every dependency of running, testing and checking is pinned to a version that is admitted."""
     version = pins()[canonicalize_name(requirement.name)]

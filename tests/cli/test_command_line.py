@@ -11,6 +11,7 @@ import sys
 import pytest
 import typer
 from support.doc_pages import run_command
+from support.each_case import for_each
 from support.task_folders import make_task_folder
 from typer.testing import CliRunner
 
@@ -64,11 +65,12 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_help_has_examples_and_fits(words, monkeypatch):
+@for_each(COMMANDS, " ".join)
+def test_help_has_examples_and_fits(words):
     """Each help page shows commands to copy, in at most 80 columns."""
-    monkeypatch.setenv("COLUMNS", "80")
-    shown = CliRunner().invoke(app, [*words, "--help"], prog_name="harness").output
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        shown = CliRunner().invoke(app, [*words, "--help"], prog_name="harness").output
     assert "Example" in shown
     assert f"  harness {' '.join(words)}" in shown.partition("Example")[2]
     assert max(map(len, shown.splitlines())) <= 80
@@ -111,7 +113,7 @@ def test_options_mean_the_same_everywhere():
                 assert about in (param.help or "").casefold(), f"{words} {name}: {param.help}"
 
 
-@pytest.mark.parametrize("words", [w for w in COMMANDS if w not in TABLELESS], ids=" ".join)
+@for_each([words for words in COMMANDS if words not in TABLELESS], " ".join)
 def test_commands_that_print_a_table_also_print_json(words):
     """Every verb that prints a table prints it as JSON, too."""
     names = {name for param in COMMANDS[words].params for name in param.opts}
@@ -329,5 +331,5 @@ def test_notebook_shows_a_table(place):
     shown = validate_verdicts(str(place / "task"), place / "v.csv")._repr_html_()
     assert "&lt;script&gt;" in shown
     assert "<script" not in shown
-    assert "difference of answer shares" in shown
+    assert "difference in answer shares" in shown
     assert "fleiss_kappa" in validate_verdicts("diagnoses", None)._repr_html_()

@@ -6,6 +6,7 @@ import re
 
 import pytest
 import typer
+from support.each_case import for_each
 from support.processes import invoke
 
 from harness.cli import COMMANDS, GROUPS, LAB, app
@@ -55,7 +56,7 @@ def test_help_all_lists_every_command_with_its_summary():
     assert "--install-completion" in shown
 
 
-@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+@for_each(LEAVES, " ".join)
 def test_help_shows_at_most_25_options(words):
     """The others are shown by --help-all, which commands with fewer options do not need."""
     shown = OPTION.findall(invoke(*words, "--help").stdout)

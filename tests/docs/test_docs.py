@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.doc_pages import Page, blocks, matches_output
+from support.each_case import for_each
 
 from benchmarks.decision import read_rows
 
@@ -68,9 +69,7 @@ def anchors(page: Path) -> set[str]:
     return {title.strip().lower().replace(" ", "-") for title in plain}
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md"], ids=name
-)
+@for_each([*PAGES, CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md"], name)
 def test_links_lead_somewhere(page):
     """Every internal link names a file that is there and a heading that it has."""
     text = FENCED.sub("", page.read_text(encoding="utf-8"))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.each_case import for_each
 
 from harness.tasks.model import _json_of_texts
 
 TEXTS = st.text(st.characters(), max_size=8)  # halves of surrogate pairs, too
 
 
-@pytest.mark.parametrize("code", [*range(0x80), 0xE9, 0x2028, 0xD800, 0xFFFF, 0x1F600])
+@for_each([*range(0x80), 0xE9, 0x2028, 0xD800, 0xFFFF, 0x1F600])
 def test_each_character_is_hashed_as_json_writes_it(code):
     """Quick JSON leaves some characters as they are that the hash escapes."""
     rows = [(f"a{chr(code)}", None, {"b": chr(code), f"a{chr(code)}": ""}, ["x", chr(code)])]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
+from support.each_case import for_each
 
 from harness.judging.parsing.grammar import parse
 from harness.tasks import Option
@@ -30,10 +33,10 @@ def test_sentence_of_deciding_words_states_its_option(sentence, key):
     assert read(sentence.format(key), "response_set") == (key,)
 
 
-@pytest.mark.parametrize("word", CHANGES)
-@pytest.mark.parametrize("sentence", STATED)
-def test_any_other_word_in_a_sentence_states_nothing(sentence, word):
+@for_each(product(STATED, CHANGES))
+def test_any_other_word_in_a_sentence_states_nothing(case):
     """Wherever it stands: what it does to the sentence need not be known."""
+    sentence, word = case
     words = sentence.format("B").rstrip(".").split()
     for place in range(len(words) + 1):
         changed = " ".join([*words[:place], word, *words[place:]])

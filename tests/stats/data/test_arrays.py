@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.each_case import for_each
 
 from harness.stats.data.arrays import (
     SHORT,
@@ -92,11 +94,16 @@ def test_median_of_counted_numbers_is_that_of_repeated_ones(counted):
     assert median(values[:0]) is None
 
 
-@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.logical_or])
-@pytest.mark.parametrize("kind", ["float64", "int64", "bool"])
-@pytest.mark.parametrize("n_columns", [0, 1, 2, 3, 5, 7, 8, 9, 20])
-def test_short_rows_are_reduced_as_numpy_does(ufunc, kind, n_columns):
+@for_each(
+    product(
+        (np.add, np.maximum, np.logical_or),
+        ("float64", "int64", "bool"),
+        (0, 1, 2, 3, 5, 7, 8, 9, 20),
+    )
+)
+def test_short_rows_are_reduced_as_numpy_does(case):
     """To the last bit, nan and -0.0 included, and never to a view of the rows."""
+    ufunc, kind, n_columns = case
     rng = np.random.default_rng(n_columns)
     rows = rng.choice([0.1, 0.7, 1e-17, -3.3, 1e9, 0.0, np.nan], size=(500, n_columns))
     rows = rows if kind == "float64" else np.nan_to_num(rows).astype(kind)

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.each_case import for_each
 from support.rating_tables import random_table
 
 from harness import stats
@@ -24,7 +25,7 @@ CUT = {"tau": 0.6, "positive": ("toxic",)}
 OPTIONS = ("toxic", "rude", "fine")
 BINARY_ROWS = binary_metrics(stats.OptionSpace.powerset(OPTIONS), ("toxic",))
 ROWS = (*stats.METRICS, *ORDINAL_METRICS, *BINARY_ROWS)
-every_metric = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+every_metric = for_each(ROWS, lambda row: row.name)
 
 
 def forms(row, human, judge):
@@ -351,10 +352,10 @@ ALPHAS = [
 AC2 = ac2_of_raters(range(3))
 OF_SETS = set_agreement_metrics(np.eye(3))  # sets of one option are options
 OF_COUNTS = (*HUMAN_AGREEMENT, *ALPHAS, AC2, *OF_SETS)
-of_counts = pytest.mark.parametrize("metric", OF_COUNTS, ids=lambda metric: metric.name)
+of_counts = for_each(OF_COUNTS, lambda metric: metric.name)
 AXES = np.arange(1.0, 4.0)
 OF_CELLS = (*BINARY, *DIAGNOSTICS, *correlation_metrics(AXES, AXES))
-of_cells = pytest.mark.parametrize("metric", OF_CELLS, ids=lambda metric: metric.name)
+of_cells = for_each(OF_CELLS, lambda metric: metric.name)
 
 
 def rated(metric, seed=0, n=40, n_raters=4):
@@ -425,7 +426,7 @@ def test_metrics_of_cells_keep_the_contract(metric):
     assert metric.reason(np.zeros(n_labels**2)) == "no_items"
 
 
-@pytest.mark.parametrize("metric", [*ROWS, *OF_COUNTS, *OF_CELLS], ids=lambda metric: metric.name)
+@for_each([*ROWS, *OF_COUNTS, *OF_CELLS], lambda metric: metric.name)
 def test_display_names_are_words(metric):
     """No underscores, no forms, and not the name itself where that is a symbol."""
     assert metric.display_name

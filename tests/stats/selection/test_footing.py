@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.each_case import for_each
 from support.rating_tables import table_of_counts as table
 
 from harness.stats.data.option_space import OptionSpace
@@ -194,7 +195,7 @@ def test_an_unanswered_item_is_lost_like_one_with_the_worst_answer(metric, n_rep
     assert of_worst == pytest.approx(alone)
 
 
-@pytest.mark.parametrize("metric", [m.name for m in METRICS])
+@for_each(m.name for m in METRICS)
 def test_any_metric_can_be_put_on_common_footing(metric):
     """Only a mean over items has a human reference; others have none, and no made-up number."""
     rng = np.random.default_rng(5)
