@@ -1,4 +1,4 @@
-"""From a table to a task folder, or a commented example of one."""
+"""Creating a task folder from a table, or from a commented example."""
 
 from harness.curation.importing.convert import (
     ImportSummary,

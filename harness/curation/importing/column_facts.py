@@ -1,4 +1,4 @@
-"""Facts about the columns of a table: the kinds of their values, and their dependences."""
+"""Facts about a table's columns: kinds of values, and dependences between columns."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ NUMBERED = re.compile(r"^(.*?)\d+(.*)$")
 
 
 def sample_of(table: Table, items: Sequence[str], n_rows: int) -> Table:
-    """Return a table of about ``n_rows`` rows that has whole items, evenly spaced."""
+    """Return about ``n_rows`` rows: all rows of items that are evenly spaced in the table."""
     if table.n_rows <= n_rows:
         return table
     keys = table.keys(items) if items else np.arange(table.n_rows)
@@ -71,7 +71,7 @@ def sample_of(table: Table, items: Sequence[str], n_rows: int) -> Table:
 
 
 class Facts:
-    """Facts about a table's columns from their values, whatever their names."""
+    """Facts about a table's columns."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -83,24 +83,24 @@ class Facts:
         return self.table.columns[name]
 
     def keys(self, *names: str) -> float:
-        """Return the share of rows that have a unique combination of values in some columns."""
+        """Return the number of distinct combinations of values in some columns, per row."""
         return self._sample(names).distinct_share(names)
 
     def fixes(self, name: str, other: str) -> bool:
-        """Return whether a column's value fixes that of another column, which isn't constant."""
+        """Return whether a column determines another column that isn't constant."""
         return len(self[other].values) > 1 and self.determines((name,), other)
 
     def determines(self, names: Sequence[str], other: str) -> bool:
-        """Return whether rows equal in some columns are equal in another, except for 1 %."""
+        """Return whether some columns determine another, except for 1 % of distinct cells."""
         pair = ((*names,), other)
         if pair not in self._determined:
             self._determined[pair] = self._sample(names).determines(names, other)
         return self._determined[pair]
 
     def _sample(self, names: Sequence[str]) -> Table:
-        """Return the rows of some values of the finest of a few columns, or all of a small table.
+        """Sample a large table by values of the column with the most values.
 
-        Each of these values keeps all of its rows, so the sample has the same dependences.
+        All rows with a sampled value are kept, so the sample has the same dependences.
         """
         if not names or self.table.n_rows <= RELATED_ROWS:
             return self.table
@@ -111,7 +111,7 @@ class Facts:
 
     @cached_property
     def opaque(self) -> frozenset[str]:
-        """Columns whose names are column numbers, which say nothing."""
+        """Columns whose names only number the columns."""
         forms: dict[str, list[str]] = {}
         for name in self.table.columns:
             if match := NUMBERED.match(name):
@@ -130,11 +130,11 @@ class Facts:
         return frozenset(named)
 
     def called(self, name: str, words: frozenset[str]) -> bool:
-        """Return whether a column's name contains one of some words."""
+        """Return whether a column's name is informative and contains one of ``words``."""
         return name not in self.opaque and contains_word(name, words)
 
     def all_values(self, name: str, test: Callable[[str], object]) -> bool:
-        """Return whether a column has values and all inspected values pass a test."""
+        """Return whether a column has values, and all of the first ones pass a test."""
         values = self[name].values[:LOOKED_AT]
         return bool(values) and all(map(test, values))
 
@@ -143,11 +143,11 @@ class Facts:
         return self.all_values(name, is_number)
 
     def is_plain(self, name: str) -> bool:
-        """Return whether a column contains dates, addresses or measures, not texts or labels."""
+        """Return whether a column contains only dates or only web addresses."""
         return self.all_values(name, is_date) or self.all_values(name, is_address)
 
     def is_filled(self, name: str) -> bool:
-        """Return whether nearly every cell of a column is filled."""
+        """Return whether nearly all cells in a column are filled."""
         return self[name].n_filled >= FILLED * self.table.n_rows
 
     def is_prose(self, name: str) -> bool:
@@ -161,11 +161,11 @@ class Facts:
         return bool(self[name].labels) and self.all_values(name, _is_flat_list)
 
     def is_counted(self, name: str) -> bool:
-        """Return whether every cell in a column counts each label's raters, or names them."""
+        """Return whether all cells in a column count raters by label, or give labels by rater."""
         return self.all_values(name, counts_of) or holds_ballots(self[name])
 
     def is_labels(self, name: str) -> bool:
-        """Return whether a column's values can be labels or lists of them: few, short, repeated."""
+        """Return whether a column's values are few, short and repeated, like labels."""
         labels = self.labels(name)
         if not labels or self.is_plain(name) or self.all_values(name, counts_of):
             return False
@@ -177,13 +177,13 @@ class Facts:
         return few and (n_labels < n_rated or n_rated < MIN_REPEATS)
 
     def labels(self, name: str) -> Mapping[str, int]:
-        """Return how many times each label occurs in a column, without remarks such as ``n/a``."""
+        """Count each label in a column. Remarks such as ``n/a`` are left out."""
         labels = self[name].labels or {}
         kept = {label: n for label, n in labels.items() if not is_remark(label)}
         return kept or labels
 
     def is_name(self, name: str) -> bool:
-        """Return whether a column can name items or people: filled, short, no date, list, text."""
+        """Return whether a column can contain names: filled, short, no dates, lists or texts."""
         column = self[name]
         return (
             self.is_filled(name)
@@ -197,12 +197,15 @@ class Facts:
         )
 
     def is_measured(self, name: str) -> bool:
-        """Return whether a column contains numbers, some of which aren't whole."""
+        """Return whether a column contains only numbers, and some have decimals."""
         values = self[name].values[:LOOKED_AT]
         return self.is_numbers(name) and any("." in label_of(value) for value in values)
 
     def shares(self, name: str, others: Sequence[str]) -> bool:
-        """Return whether other columns contain most of a column's labels. Ties fit two sides."""
+        """Return whether other columns contain most of a column's labels.
+
+        Ties count if labels are sides.
+        """
         known = {label.casefold() for other in others for label in self.labels(other)}
         labels = self.labels(name)
         if are_sides([*known, "tie"], tied=True):
@@ -211,11 +214,11 @@ class Facts:
         return n_known >= MOST * sum(labels.values())
 
     def _is_addressed(self, name: str) -> bool:
-        """Return whether a column named after items contains addresses that name them."""
+        """Return whether a column named after items contains web addresses as ids."""
         return self.called(name, ITEMS) and self.all_values(name, is_address)
 
     def are_ticks(self, names: Sequence[str]) -> bool:
-        """Return whether columns of yes and no have a yes in every row, like options of a set."""
+        """Return whether columns are options of a set: yes or no, with a yes in every row."""
         answers = TICKS | column_words.YES | column_words.NO
         if not all(set(map(str.casefold, self.labels(name))) <= answers for name in names):
             return False
@@ -224,7 +227,7 @@ class Facts:
         return all({label_of(cell).casefold() for cell in row} & ticked for row in rows if any(row))
 
     def alike(self, names: Sequence[str], anchor: str) -> list[str]:
-        """Return the columns whose labels are mostly those of another, ignoring case."""
+        """Return the columns whose labels mostly occur in the column ``anchor``, ignoring case."""
         known = {label.casefold() for label in self.labels(anchor)}
         return [
             name
@@ -255,7 +258,7 @@ def _is_prose(column: Column) -> bool:
 
 
 def _are_keyed(values: Sequence[str]) -> bool:
-    """Return whether a few values, except remarks, are labels that contain their key."""
+    """Return whether values are a few labels that contain their key. Remarks are ignored."""
     labels = {value.casefold() for value in values if not is_remark(value)}
     return len(labels) <= FEW_LABELS and bool(keyed_labels(labels))
 
@@ -266,7 +269,7 @@ def _is_flat_list(value: str) -> bool:
 
 
 def holds_ballots(column: Column) -> bool:
-    """Return whether the cells say who gave which label: objects with few, repeated labels."""
+    """Return whether all cells give labels by rater, and these labels are few and repeated."""
     ballots = [ballots_by_rater(value) for value in column.values[:LOOKED_AT]]
     if not ballots or None in ballots:
         return False
@@ -281,9 +284,9 @@ def holds_ballots(column: Column) -> bool:
 
 
 def _are_records(ballots: Sequence[Sequence[tuple[str, str]] | None]) -> bool:
-    """Return whether an object's fields contain numbers in some and words in others.
+    """Return whether objects have the same fields, some with numbers and others with words.
 
-    Such fields belong to a record, such as a name and a value. Raters answer in one way.
+    Such objects are records, such as a name and a value, because raters all answer in one form.
     """
     kinds: dict[str, set[bool]] = {}
     for who, label in (pair for of in ballots for pair in of or ()):
@@ -295,19 +298,19 @@ def _are_records(ballots: Sequence[Sequence[tuple[str, str]] | None]) -> bool:
 
 
 def has_digits(column: Column) -> bool:
-    """Return whether most of a column's values contain a digit, as ids do."""
+    """Return whether most values in a column contain a digit, as ids do."""
     values = column.values[:LOOKED_AT]
     return sum(any(char.isdigit() for char in value) for value in values) > len(values) // 2
 
 
 def ends_in_id(name: str) -> bool:
-    """Return whether a name ends with the mark of an id."""
+    """Return whether a name's last word marks an id, such as ``id`` or ``key``."""
     words = parts(name)
     return bool(words) and words[-1] in ID_MARKS
 
 
 def names_person(name: str) -> bool:
-    """Return whether a header is that of people's ids, such as ``user_id``."""
+    """Return whether a column's name stands for people's ids, such as ``user_id``."""
     return (
         ends_in_id(name)
         and {*parts(name)} <= PEOPLE | ID_MARKS

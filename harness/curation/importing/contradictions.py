@@ -1,4 +1,4 @@
-"""Headers and texts that contradict a reading of a table, whoever drafted it.
+"""Headers and texts that contradict a reading of a table.
 
 - A column whose whole header is a word for raters, such as ``worker`` or ``annotator_id``, and
   whose names recur, is the rater. It isn't part of an item, and isn't a text, criterion or rating.
@@ -42,7 +42,7 @@ COUNTED = frozenset(  # words for a number of raters, if numeric
 
 
 def rater_headers(facts: Facts) -> list[str]:
-    """Return the columns whose whole header is a word for raters and whose values recur."""
+    """Return the columns whose whole header is a word for raters, and whose values recur."""
     return [
         name
         for name, column in facts.table.columns.items()
@@ -57,7 +57,7 @@ def rater_headers(facts: Facts) -> list[str]:
 
 
 def means_and_counts(facts: Facts) -> list[tuple[str, str]]:
-    """Return means of ratings, each with its number of raters: ``humor.value``, ``humor.count``."""
+    """Return (mean, count) column pairs, such as ``humor.value`` and ``humor.count``."""
     words = {parts(name): name for name in facts.table.columns}
     pairs = [(name, words.get((*of[:-1], "count"), "")) for of, name in words.items()]
     return [
@@ -68,13 +68,13 @@ def means_and_counts(facts: Facts) -> list[tuple[str, str]]:
 
 
 def unread_raters(facts: Facts, mapping: ColumnMapping) -> list[str]:
-    """Return the columns named after raters that have no role in a reading."""
+    """Return the columns named after raters to which a reading gives no role."""
     used = {name for names in mapping.by_role().values() for name in names}
     return [name for name in rater_headers(facts) if name not in used]
 
 
 def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
-    """Return whether a header says that a reading is wrong. See the module."""
+    """Return whether headers or texts contradict a reading. The module lists the rules."""
     single = (mapping.criterion, mapping.label, mapping.set)
     several = (*mapping.criteria, *mapping.sets, *mapping.counts)
     if not {*mapping.id, *mapping.text, *several, *single}.isdisjoint(rater_headers(facts)):
@@ -94,7 +94,7 @@ def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
 
 
 def _leaves_out(facts: Facts, mapping: ColumnMapping) -> bool:
-    """Return whether a reading ignores a column of systems or ratings that differ within items."""
+    """Return whether a reading ignores a column of systems or ratings that varies within items."""
     items = tuple(filter(None, (*mapping.id, mapping.criterion)))
     varying = [
         name
@@ -113,7 +113,7 @@ def _leaves_out(facts: Facts, mapping: ColumnMapping) -> bool:
 
 
 def _hides_texts(facts: Facts, mapping: ColumnMapping) -> bool:
-    """Return whether each row has its own text, and the items of a reading have none."""
+    """Return whether each row has a different text, but a reading's items have no text."""
     texts = [n for n in facts.table.columns if facts.is_prose(n) and facts.is_filled(n)]
     texts = [n for n in texts if not facts.called(n, column_words.REMARK_COLUMNS)]
     own = [n for n in texts if facts.called(n, column_words.TEXTS) and facts[n].unique]
@@ -122,7 +122,7 @@ def _hides_texts(facts: Facts, mapping: ColumnMapping) -> bool:
 
 
 def _is_whole(name: str, words: frozenset[str]) -> bool:
-    """Return whether all words in a header are in a set, and not all are marks of ids."""
+    """Return whether all words in a header are in ``words``, and not all of them mark ids."""
     of_name = {*parts(name)}
     return of_name <= words and not of_name <= column_words.ID_MARKS
 
@@ -143,7 +143,7 @@ def about_others(facts: Facts, names: Iterable[str]) -> set[str]:
 
 
 def _says_more(name: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether a name is another plus one word that isn't a number or letter."""
+    """Return whether a name continues another name with a word, not just a number or letter."""
     more = name[len(other) :]
     return (
         bool(other)
@@ -153,13 +153,13 @@ def _says_more(name: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def _lists_objects(facts: Facts, name: str) -> bool:
-    """Return whether a cell lists objects that don't say who gave which label."""
+    """Return whether cells list objects that don't give labels by rater."""
     parts = [part for text in facts[name].values[:1] for part in list_of(text) or ()]
     return any(isinstance(part, dict) for part in parts) and not facts.is_counted(name)
 
 
 def of_sides(facts: Facts, names: Iterable[str]) -> Iterator[str]:
-    """Yield the columns that are named after the two sides of texts."""
+    """Yield pairs of columns that are named after the same two sides as texts."""
     texts = [name for name in facts.table.columns if facts.is_prose(name)]
     sides = [_sides(*pair) for pair in combinations(texts, 2) if are_pair(*pair)]
     others = [n for n in names if not facts.called(n, column_words.PEOPLE)]
@@ -169,5 +169,5 @@ def of_sides(facts: Facts, names: Iterable[str]) -> Iterator[str]:
 
 
 def _sides(first: str, second: str) -> set[str]:
-    """Return the words for the sides in two names."""
+    """Return the words in which two names differ."""
     return {*parts(first)} ^ {*parts(second)}

@@ -1,4 +1,4 @@
-"""Write a task folder from a table, and list rejected rows with line and reason."""
+"""Writing a task folder from a table, with a list of rejected rows."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ REJECTED_FILE = "rejected.csv"
 
 
 def imported_hash(folder: Path) -> str:
-    """Return the `Task.content_hash` of a folder with ``items.jsonl`` and ``ratings.csv``.
+    """Compute the `Task.content_hash` of a folder with ``items.jsonl`` and ``ratings.csv``.
 
-    Loading a table of a million rows as a task takes gigabytes; this reads a row at a time, as
-    `make_task` writes it: every value is an option, a list of options or an ignored label.
+    Loading a million rows as a task takes gigabytes, so this reads one row at a time. It expects
+    files from `make_task`, in which every value is an option, a list of options or an ignored
+    label.
     """
     file = read_task_file(folder / TASK_FILE)
     digest = sha256(b"{")
@@ -78,7 +79,7 @@ def _joined(rows: Iterator[str]) -> Iterator[str]:
 
 
 def _image_digests(folder: Path, field: str) -> Iterator[str]:
-    """Yield items with their images' digests as JSON, in the order of the items' ids."""
+    """Yield each item's id and image digest as JSON, in order of the ids."""
     decode = msgspec.json.Decoder(dict[str, str]).decode
     with (folder / ITEMS).open("rb") as lines:
         rows = [decode(line) for line in lines]
@@ -96,7 +97,7 @@ def _items(folder: Path) -> Iterator[str]:
 
 
 def _ratings(folder: Path, file: TaskFile, *, ignored: bool) -> Iterator[str]:
-    """Yield ratings, or those that the task ignores, as JSON arrays."""
+    """Yield the ratings, or the ratings with ignored labels, as JSON arrays."""
     values: dict[str, tuple[bool, str]] = {}  # whether the task ignores it, and its JSON
     for item, rater, elicitation, text in _rating_cells(folder / "ratings.csv"):
         key = elicitation + text
@@ -109,7 +110,7 @@ def _ratings(folder: Path, file: TaskFile, *, ignored: bool) -> Iterator[str]:
 
 
 def _rating_cells(path: Path) -> Iterator[list[str]]:
-    """Yield the cells of the written ratings, without their times."""
+    """Yield the cells of each written rating. Times are left out."""
     with closing(csv_cells(path, LIMITS, ",")) as rows:
         next(rows)
         for _, cells, _ in rows:
@@ -136,39 +137,41 @@ class RejectedLine(NamedTuple):
 
 @dataclass(slots=True)
 class ImportSummary:
-    """Counts of a task folder made from a table.
+    """Counts from writing a table as a task folder.
 
     Attributes
     ----------
     ignored : frozenset of str
         Labels that the task ignores.
     raters : dict of str to int
-        Ratings per rater, those with an ignored label left out.
+        Number of ratings per rater. Ratings with an ignored label are left out.
     n_ignored : int
-        Ratings with an ignored label: they are written, and the task leaves them out.
+        Number of ratings with an ignored label. These are written, but the task leaves them out.
     judges : dict of str to int
-        Verdicts per judge.
+        Number of verdicts per judge.
     answered : set of (str, str)
-        Item and elicitation of the ratings, except CANNOT_ASSESS.
+        Item and elicitation of each rating that isn't CANNOT_ASSESS.
     sets : set of tuple of str
-        Distinct response sets in ratings and verdicts, as given.
+        Distinct response sets in ratings and verdicts, in the given order of options.
     n_rejected : int
-        Number of unused rows and cells; ``rejected.csv`` lists all of them.
+        Number of rejected rows and cells. ``rejected.csv`` lists all of them.
     rejected : list of RejectedLine
         The first rejected rows and cells.
     n_repeated : int
-        Rejected rows that only repeat a rating.
+        Number of rejected rows that only repeat a rating.
     n_outside : int
-        Pairs of a rater's set and choice with the choice outside the set. They are kept as two
+        Number of set-then-choice pairs with the choice outside the set. They are kept as two
         ratings, which don't count for F.
     fields : set of str
         Fields that at least one item has.
     n_textless : int
-        Items without a text or image for judges: a run skips them, `validate` doesn't.
+        Number of items without a text or image for judges. A run skips these items, but `validate`
+        doesn't.
     textless : list of str
         The first items without text.
     n_part_blank : int
-        Items with a blank text among others, such as a side of a pair, which judges see as empty.
+        Number of items with a blank text among several, such as one of two compared answers. Judges
+        see it as empty.
     """
 
     folder: Path
@@ -195,7 +198,7 @@ class ImportSummary:
 
     @property
     def has_sets(self) -> bool:
-        """Whether some rating is a response set."""
+        """Whether any rating is a response set."""
         return any(elicitation == "response_set" for _, elicitation in self.answered)
 
     def add_item(self, item: Item, shown: Sequence[str]) -> None:
@@ -210,7 +213,7 @@ class ImportSummary:
             self.n_part_blank += 1
 
     def add_answer(self, answer: TableAnswer) -> None:
-        """Count a rating or a verdict, or a label that the task ignores."""
+        """Count a rating, a verdict, or a label that the task ignores."""
         if is_ignored(answer, self.ignored):
             self.n_ignored += 1
             return
@@ -231,13 +234,13 @@ class ImportSummary:
 
 @dataclass(frozen=True, slots=True)
 class MaxRejected:
-    """Limit on rejected parts of a table: a number of rows and cells, or a share of answers."""
+    """Limit on rejected rows and cells, as a number or as a share of all answers."""
 
     number: int | None = None
     share: float = MAX_REJECTED
 
     def allows(self, n_rejected: int, n_answers: int) -> bool:
-        """Return whether a file can be written despite its rejected rows."""
+        """Return whether the number of rejected rows and cells is within the limit."""
         if self.number is not None:
             return n_rejected <= self.number
         return n_rejected <= self.share * (n_rejected + n_answers)
@@ -284,7 +287,7 @@ def make_task(
 
 
 def _keep_rejected(part: Path, summary: ImportSummary, max_rejected: MaxRejected) -> None:
-    """Write the list of rejected rows next to the folder, which isn't written."""
+    """Write the list of rejected rows next to a task folder that isn't written."""
     listed = _rejected_beside(summary.folder)
     (part / REJECTED_FILE).replace(listed)
     first = summary.rejected[0]
@@ -297,7 +300,7 @@ def _keep_rejected(part: Path, summary: ImportSummary, max_rejected: MaxRejected
 
 
 def _rejected_beside(folder: Path) -> Path:
-    """Return the path of the rejected rows for a folder that isn't written."""
+    """Return the path for the list of rejected rows if the task folder isn't written."""
     return folder.with_name(f"{folder.name}.{REJECTED_FILE}")
 
 
@@ -348,7 +351,7 @@ def _write(plan: ImportPlan, part: Path, summary: ImportSummary) -> None:
 def _entries(
     plan: ImportPlan, summary: ImportSummary
 ) -> Iterator[TableItem | TableAnswer | RejectedLine]:
-    """Yield and count a table's entries, and each rejected row or cell with its line."""
+    """Yield and count a table's items, answers, and rejected rows and cells with their lines."""
     reader = plan.reader()
     columns = (*plan.mapping.text, *filter(None, [plan.mapping.image]))
     shown = [plan.columns.fields[name] for name in columns]
@@ -375,7 +378,7 @@ def _item_line(item: Item) -> str:
 
 
 def _pairs_outside(ratings: Path) -> int:
-    """Count the pairs whose choice isn't in the same rater's set for the item."""
+    """Count the choices that aren't in the same rater's set for the item."""
     choices: dict[tuple[str, str], str] = {}
     sets: dict[tuple[str, str], str] = {}
     for item, rater, elicitation, value in _rating_cells(ratings):

@@ -1,4 +1,4 @@
-"""Numbers of raters by option, and cells with all ratings of an item."""
+"""Finders for columns that count raters by option, and for cells with all ratings of an item."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ MIN_SUMS = 5  # fewest rows in which equal sums aren't chance
 
 
 def find_counts(draft: RoleDraft) -> bool:
-    """Find columns with the number, or share, of raters for each option.
+    """Find columns with the number or share of raters who chose each option.
 
-    They add up to another column, to one number, or to 1, or have names for counts.
+    Such columns add up to another column, to a constant or to 1, or are named after counts.
     """
     facts = draft.facts
     numeric = [n for n in draft.free() if _may_count(draft, n)]
@@ -56,7 +56,7 @@ def find_counts(draft: RoleDraft) -> bool:
 
 
 def _find_named_counts(draft: RoleDraft, numeric: Sequence[str], totals: Sequence[str]) -> bool:
-    """Find columns named after counts or options, or that add up to one number."""
+    """Find columns that are named after counts or options, or that add up to a constant."""
     marked = [n for n in numeric if n not in totals and _is_marked(n)]
     columns = marked if len(marked) > 1 else [n for n in numeric if n not in totals]
     if len(columns) <= 1:
@@ -82,7 +82,7 @@ def _find_named_counts(draft: RoleDraft, numeric: Sequence[str], totals: Sequenc
 
 
 def _names_people(draft: RoleDraft, columns: Sequence[str]) -> bool:
-    """Return whether columns are named after people, whose scores can add up too."""
+    """Return whether columns are named after people, whose scores could add up by chance."""
     return "person" in who_are(columns).values() or any(
         draft.facts.called(name, column_words.PEOPLE) for name in columns
     )
@@ -103,7 +103,7 @@ def _is_total(name: str) -> bool:
 
 
 def _is_marked(name: str) -> bool:
-    """Return whether a name begins or ends with the mark of a count or a share."""
+    """Return whether a name begins or ends with a word that marks a count or a share."""
     words = parts(name)
     return len(words) > 1 and not OPTION_MARKS.isdisjoint((words[0], words[-1]))
 
@@ -115,14 +115,14 @@ def _is_option(name: str) -> bool:
 
 
 def find_total(draft: RoleDraft) -> None:
-    """Find the column with the number of raters for counts or votes."""
+    """Find the column with each item's number of raters."""
     totals = [n for n in draft.free() if _is_total(n) and draft.facts.is_numbers(n)]
     if len(totals) == 1:
         draft.set(total=totals[0])
 
 
 def find_votes(draft: RoleDraft) -> bool:
-    """Find columns whose cells list all ratings of an item, and its raters if known."""
+    """Find columns whose cells list all of an item's ratings, and the column of its raters."""
     facts, free = draft.facts, draft.free()
     columns = [
         n for n in free if facts.is_counted(n) or (facts.is_list(n) and not facts.is_prose(n))
@@ -150,9 +150,10 @@ def find_votes(draft: RoleDraft) -> bool:
 
 
 def _listed_raters(draft: RoleDraft, columns: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
-    """Return columns of rating lists and of their raters' names, equally long in every row.
+    """Return columns of rating lists, and the column with the raters' names for these lists.
 
-    No rater is twice in a list, and raters recur in other rows. Labels recur within lists.
+    The lists in a row have the same length. No rater occurs twice in a list, and raters recur in
+    other rows. Labels recur within lists.
     """
     facts, found = draft.facts, list[tuple[tuple[str, ...], str]]()
     by_lengths: dict[bytes, list[str]] = defaultdict(list)
@@ -174,7 +175,7 @@ def _listed_raters(draft: RoleDraft, columns: Sequence[str]) -> tuple[tuple[str,
 
 
 def _which_votes(draft: RoleDraft, columns: Sequence[str]) -> bool:
-    """Draft the first of several columns that can contain all ratings of an item, and ask."""
+    """Draft the first column that can contain all of an item's ratings, and ask about others."""
     facts = draft.facts
     counted = [n for n in columns if facts.is_counted(n)]
     listed = [n for n in columns if n not in counted and repeats(facts[n]) and recur(facts[n])]
@@ -199,14 +200,14 @@ def _which_votes(draft: RoleDraft, columns: Sequence[str]) -> bool:
 
 
 def _is_computed(draft: RoleDraft, name: str, other: str) -> bool:
-    """Return whether another column determines these ratings, but not the reverse."""
+    """Return whether another column determines this column, but not the reverse."""
     facts = draft.facts
     recurs = facts.keys(other) <= MOST_DISTINCT  # unique values determine everything
     return recurs and facts.determines((other,), name) and not facts.determines((name,), other)
 
 
 def _looks_long(draft: RoleDraft) -> bool:
-    """Return whether rows are ratings, so that a list is one rater's answer."""
+    """Return whether each row looks like a rating, so that a list in a cell is one answer."""
     items = item_keys(draft)
     if any(rater_columns(draft, item) for item in items[:2]):
         return True
@@ -217,7 +218,7 @@ def _looks_long(draft: RoleDraft) -> bool:
 
 
 def _are_criteria(draft: RoleDraft, columns: Sequence[str]) -> bool:
-    """Return whether lists of equal length repeat labels in every column, as for criteria."""
+    """Return whether columns contain lists of equal length with repeated labels, as criteria do."""
     facts = draft.facts
     if not all(facts.is_list(n) and repeats(facts[n]) for n in columns):
         return False
@@ -229,7 +230,7 @@ def _are_criteria(draft: RoleDraft, columns: Sequence[str]) -> bool:
 
 
 def _vote_doubts(draft: RoleDraft, columns: Sequence[str]) -> None:
-    """Ask whether numbers by name with varying sums are counts by label or ratings by rater."""
+    """Ask whether numbers by name are counts by label or ratings by rater, if their sums vary."""
     for name in columns:
         values = draft.facts[name].values[:LOOKED_AT]
         if draft.facts.all_values(name, counts_of) and not draft.mapping.total:

@@ -1,4 +1,4 @@
-"""Column names of delimited files and workbooks: below title rows, blank, or missing."""
+"""Column names in delimited files and workbooks, including names below title rows or missing."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ NAMING = (
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The names of the columns.
+    """A table's column names and their location.
 
     Attributes
     ----------
     names : list of str
-        One per column. A column without a name gets ``Unnamed: N``, with its place from 0, as
-        in pandas.
+        One name per column. A column without a name gets ``Unnamed: N``, with its index, as in
+        pandas.
     place : int
-        Index of the row with the names; -1 if there is none.
+        Index of the row with the names, or -1 if no row has names.
     note : str
-        Note for the user about the names; "" for none.
+        Note for the user about the names, or "".
     """
 
     names: list[str]
@@ -53,7 +53,7 @@ class Heading:
 
 
 def heading_of(rows: Sequence[Cells], lines: Sequence[int], header: int | None) -> Heading:
-    """Return the names of the columns of a table.
+    """Find a table's column names.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def heading_of(rows: Sequence[Cells], lines: Sequence[int], header: int | None) 
 
 
 def _title_rows(rows: Sequence[Cells]) -> int:
-    """Return the number of rows before the first that fills most of the columns."""
+    """Return the number of rows before the first row that fills most columns."""
     filled = [sum(cell not in {"", None} for cell in row) for row in rows]
     most = max(filled, default=0)
     for place, n_filled in enumerate(filled):
@@ -98,10 +98,10 @@ def _title_rows(rows: Sequence[Cells]) -> int:
 
 
 def _names_in_two_rows(rows: Sequence[Cells]) -> list[str]:
-    """Return the names split over a question row and the row below it, or none if not split.
+    """Return the column names if they are split over two rows, else an empty list.
 
-    A survey tool writes a question above the first of its columns, and below it what each column
-    asks about. Every other column has its name in the first row and none in the second.
+    Survey tools write a question above the first of its columns, and in the row below what each
+    column asks about. All other columns have a name in the first row only.
     """
     if len(rows) <= N_HEADING:
         return []
@@ -124,10 +124,10 @@ def _filled(cells: Sequence[str]) -> list[int]:
 
 
 def is_data(first: Cells, rows: Sequence[Cells]) -> bool:
-    """Return whether a first row looks like the rows below it and so contains no names.
+    """Return whether the first row contains data, because it looks like the rows below it.
 
-    Several of its cells recur below, or are numbers above numbers, and none looks like the
-    name of its column. Names that count the columns, such as 1, 2, 3, are names.
+    The first row is data if several of its cells recur below or are numbers above numbers, and no
+    cell looks like a column's name. Consecutive numbers such as 1, 2, 3 are names.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def is_data(first: Cells, rows: Sequence[Cells]) -> bool:
 
 
 def _is_name(name: str, values: Sequence[str]) -> bool:
-    """Return whether a cell looks like the name of a column with these values."""
+    """Return whether a cell looks like the name of a column with certain values."""
     if not name or not values or name in values:
         return False
     if not is_number(name) and all(map(is_number, values)):
@@ -165,7 +165,7 @@ def _is_name(name: str, values: Sequence[str]) -> bool:
 
 
 def _are_alike(name: str, values: Sequence[str]) -> bool:
-    """Return whether a cell is a number, a date or a code, like all cells below it."""
+    """Return whether a cell and all cells below it are numbers, dates or codes of the same form."""
     if is_number(name):
         return all(map(is_number, values))
     if is_date(name):
@@ -175,7 +175,7 @@ def _are_alike(name: str, values: Sequence[str]) -> bool:
 
 
 def _form_of(text: str) -> str:
-    """Return a code with its numbers and letters replaced, so ``d0`` and ``d12`` are equal."""
+    """Return the form of a code, which is the same for ``d0`` and ``d12``."""
     return re.sub(r"\d+", "0", text)
 
 

@@ -1,4 +1,4 @@
-"""An import's draft with open questions: its columns, and the options that accept it."""
+"""Drafts of an import with open questions, and the options that accept them."""
 
 from __future__ import annotations
 
@@ -70,11 +70,12 @@ def settled(
     rated: RatedOptions,
     roles: Collection[str] = (),
 ) -> tuple[ImportPlan, ...]:
-    """Return the plans for the only remaining reading, or plans with questions.
+    """Return the plans for the only plausible reading, or the draft's plans with their questions.
 
-    The reading must have been compared with others and have no questions. Only the user can say
-    how answers are to be read, and who the columns of ratings are. A draft without questions is
-    also tried on a sample, unless the user or the table's format named its columns.
+    A reading is accepted only if it was compared with others and has no questions. Questions about
+    the meaning of answers, and about whose ratings a column contains, always go to the user. A
+    draft without questions is tried on a sample, unless the user or the table's format named its
+    columns.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def settled(
 def _sensible(
     name: str, plans: tuple[ImportPlan, ...], table: Table, rated: RatedOptions
 ) -> tuple[ImportPlan, ...]:
-    """Return plans without questions, or with one if their facts make no sense."""
+    """Return plans unchanged, or with a question if their results on a sample make no sense."""
     items = [item for item in plans[0].mapping.id if item in table.columns]
     sample = sample_of(table, items, SAMPLE_ROWS)
     try:
@@ -140,10 +141,10 @@ def _sensible(
 
 
 def readings_of(plan: ImportPlan) -> Iterator[TableReading]:
-    """Yield a draft's reading, then the alternatives in its doubts.
+    """Yield a draft's reading, then the alternative readings from its doubts.
 
-    Yields nothing if the table itself must change, and no reading that only the user can
-    complete, for example with an order.
+    Yields nothing if the table itself must change. Readings that only the user can complete, for
+    example with an order of labels, are left out.
     """
     if any(doubt.in_table for doubt in plan.doubts):
         return
@@ -177,10 +178,10 @@ def short_words(
     settings: AnswerSettings,
     rated: RatedOptions,
 ) -> tuple[str, ...]:
-    """Return the fewest options that select a reading, with the user's own options.
+    """Return the shortest list of options that selects a reading, including the user's own options.
 
-    Each combination of the roles and settings in which readings differ is tried, the shortest
-    first. A large table would be read once for each, so it gets all options.
+    Combinations of the roles and settings in which readings differ are tried, shortest first. Each
+    attempt reads the table, so a large table gets all options.
 
     Parameters
     ----------
@@ -217,21 +218,21 @@ def short_words(
 
 
 def _joined(before: object, value: object) -> object:
-    """Return the labels of both values if both are lists."""
+    """Concatenate two values if both are lists, else return the second value."""
     if isinstance(before, tuple) and isinstance(value, tuple):
         return (*before, *value)
     return value
 
 
 def _value(plan: ImportPlan, name: str) -> object:
-    """Return a plan's columns for a role, or its value for a setting."""
+    """Return a plan's columns for a role, or its value of a setting."""
     return getattr(
         plan.mapping if name in ColumnMapping.__dataclass_fields__ else plan.settings, name
     )
 
 
 def _meaning(name: str, value: object) -> str:
-    """Return a condition for a role or setting to be right, or "" if it's plain or not given."""
+    """Describe when a role or setting is right, as a condition, or return "" if it needs none."""
     values = [str(v) for v in value if v] if isinstance(value, tuple) else [str(value or "")]
     one, several = MEANINGS.get(name, ("", ""))
     if not any(values) or values == [NONE]:
@@ -247,7 +248,7 @@ def _meaning(name: str, value: object) -> str:
 
 
 def _reading(plan: ImportPlan, changes: Mapping[str, object], condition: str) -> TableReading:
-    """Return a plan's roles and settings, with changes, as a reading."""
+    """Create a reading from a plan's roles and settings, with changes."""
     changed = {
         name: value for name, value in changes.items() if name in ColumnMapping.__dataclass_fields__
     }
@@ -279,7 +280,7 @@ def _words(roles: Mapping[str, Sequence[str]], settings: AnswerSettings) -> tupl
 
 
 def _without_repeats(mapping: ColumnMapping, roles: Mapping[str, object]) -> ColumnMapping:
-    """Remove a changed role's columns from the other roles."""
+    """Remove changed roles' columns from the other roles."""
     moved = {
         n for value in roles.values() for n in (value if isinstance(value, tuple) else (value,))
     }

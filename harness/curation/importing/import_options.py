@@ -1,4 +1,4 @@
-"""Options of `harness curate import`: the files of a table, its columns and its raters."""
+"""Options of `harness curate import`: a table's files, columns and raters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OF_ANSWERS = {"rater_names", "outdated_answers"}
 
 
 class FileOptions(Options):
-    """Instructions for reading a table's files."""
+    """Options for reading a table's files."""
 
     panel: ClassVar[str] = "The table"
     sheets: Lists = option((), "Sheets of the workbook to read, in this order.", flag="--sheet")
@@ -41,7 +41,7 @@ class FileOptions(Options):
 
 
 class ColumnOptions(Options):
-    """Roles of columns, see `harness.tasks.columns.column_mapping.ColumnMapping`."""
+    """Options for column roles. See `harness.tasks.columns.column_mapping.ColumnMapping`."""
 
     panel: ClassVar[str] = "Columns"
     id_columns: Lists = option((), "Columns that name the item. Several are joined.", flag="--id")
@@ -110,7 +110,7 @@ class ColumnOptions(Options):
     )
 
     def by_role(self) -> dict[str, tuple[str, ...]]:
-        """Return the named columns by role."""
+        """Return the columns that the user named, by role."""
         named = {
             name.removesuffix("_columns"): getattr(self, name) for name in self.model_fields_set
         }
@@ -122,7 +122,7 @@ class ColumnOptions(Options):
 
 
 class MadeTask(Options):
-    """The task to make from a table, or to add its ratings to."""
+    """Options for the task to create, or to add ratings to."""
 
     made: str | None = option(None, "Name or path of the folder to make.", flag="--as")
     into: str | None = option(
@@ -157,7 +157,7 @@ class MadeTask(Options):
         return self
 
     def check_added_to(self, given: Collection[str]) -> None:
-        """Reject options about a table if a team's answers are added to a task."""
+        """Reject options for tables if a team's answers are added to a task."""
         if self.into is not None:
             leave_out(given, "with {into}, the project itself says how to read its answers")
 

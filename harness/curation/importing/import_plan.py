@@ -1,4 +1,4 @@
-"""Plans for tasks from a table: column roles, answers and item fields."""
+"""Plans for creating tasks from a table: column roles, answers and item fields."""
 
 from __future__ import annotations
 
@@ -68,18 +68,18 @@ NO_JUDGES = "none"  # value for "there are none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPlan(TableTask):
-    """A plan that makes a task from a table or one of its criteria.
+    """A plan for a task from a table, or from one of the table's criteria.
 
     Attributes
     ----------
     settings : AnswerSettings
         Settings from the user, a recipe or the table's format.
     doubts : tuple of Doubt
-        Open questions; no task can be made before they are answered.
+        Open questions, which must be answered before a task can be written.
     notes : tuple of str
         Decisions that the user might want to change.
     pictures : mapping of str to Path or bytes
-        Images of items, by file name in the task's folder.
+        Items' images by file name in the task's folder.
     """
 
     settings: AnswerSettings
@@ -88,11 +88,11 @@ class ImportPlan(TableTask):
     pictures: Pictures = field(default_factory=dict)
 
     def questions(self) -> tuple[str, ...]:
-        """Return the open questions, with the options that answer them."""
+        """Return the open questions, which name the options that answer them."""
         return tuple(doubt.question for doubt in self.doubts)
 
     def check(self) -> None:
-        """Raise a `TaskError` with the open questions, if any."""
+        """Raise `TaskError` with the open questions, if any."""
         if questions := self.questions():
             raise TaskError(f"{self.table.path}: {'. '.join(questions)}.")
 
@@ -105,7 +105,7 @@ def make_plans(
     settings: AnswerSettings,
     rated: RatedOptions | None = None,
 ) -> tuple[ImportPlan, ...]:
-    """Complete the settings and check that tasks can be made.
+    """Infer what the user didn't specify, and check that the table can become tasks.
 
     Parameters
     ----------
@@ -151,9 +151,10 @@ def _with_ratings(
     plans_of: Callable[[Table], tuple[ImportPlan, ...]],
     roles: Mapping[str, Sequence[str]],
 ) -> Table:
-    """Return the table, or its unnested form if objects inside cells contain the ratings.
+    """Return the table, in unnested form if objects inside cells contain the ratings.
 
-    The user's columns decide. Otherwise, a table that can be read without questions stays as is.
+    The columns that the user named decide. Otherwise, a table that can be read without questions
+    stays unchanged.
     """
     nested = None if table.reading.columns else unnested(table)
     if nested is None:
@@ -182,7 +183,7 @@ def _plans(
     settings: AnswerSettings,
     rated: RatedOptions,
 ) -> tuple[ImportPlan, ...]:
-    """Complete the settings, without changing the table's nesting."""
+    """Infer what the user didn't specify, without unnesting the table."""
     unclear = [] if "judges" in roles else _unclear_names(table.reading)
     roles = {**table.reading.columns, **roles}
     if (*roles.get("rater", ()),) == (POSITIONAL,) and POSITIONAL not in table.columns:
@@ -262,7 +263,7 @@ def _plans(
 def _pictured(
     table: Table, mapping: ColumnMapping, draft: RoleDraft, roles: Mapping[str, Sequence[str]]
 ) -> tuple[Table, ColumnMapping, Pictures]:
-    """Find the images of items. A column that the user didn't name must have all of its files."""
+    """Read items' images. If a file is missing, drop the column, unless the user named it."""
     if not mapping.image:
         return table, mapping, {}
     try:
@@ -278,7 +279,7 @@ def _pictured(
 
 
 def _unclear_names(reading: Reading) -> list[Doubt]:
-    """Ask whether raters are people or models if the format doesn't say."""
+    """Ask whether raters are people or programs if the format doesn't say."""
     if not reading.unclear:
         return []
     known = tuple(reading.columns.get("judges", ()))
@@ -292,7 +293,7 @@ def _unclear_names(reading: Reading) -> list[Doubt]:
 
 
 def _with_format(settings: AnswerSettings, reading: Reading) -> AnswerSettings:
-    """Return the settings, with the format's settings wherever the user has none."""
+    """Complete the user's settings with the format's settings."""
     of_format = {
         "scale": settings.scale or reading.scale,
         "options": settings.options or reading.options,
@@ -302,7 +303,7 @@ def _with_format(settings: AnswerSettings, reading: Reading) -> AnswerSettings:
 
 
 def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table) -> None:
-    """Reject settings that have no effect on a table with these roles."""
+    """Reject settings that have no effect on a table with certain roles."""
     is_counted = bool(mapping.counts or mapping.votes)
     names = (*mapping.rating_columns, *mapping.judge_columns(table))
     columns = [table.columns[name] for name in names]
@@ -324,7 +325,7 @@ def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table
 
 
 def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:
-    """Return whether the criteria share one scale: the same numbers, or labels of one list."""
+    """Return whether criteria share a scale: the same numbers, or labels from a common list."""
     sets = [
         {label.casefold() for label in c.humans} - {CANNOT_ASSESS.casefold()}
         for c in counts.values()
@@ -340,7 +341,7 @@ def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:
 
 
 def _slug(criterion: str) -> str:
-    """Return a criterion as the ending of a task's name."""
+    """Convert a criterion to an ending for a task's name."""
     text = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in criterion)
     return text[:32] or "criterion"
 
@@ -348,7 +349,7 @@ def _slug(criterion: str) -> str:
 def _read_lists(
     mapping: ColumnMapping, table: Table, settings: AnswerSettings
 ) -> tuple[ColumnMapping, list[Doubt]]:
-    """Decide whether lists in cells are several raters' ratings or response sets."""
+    """Decide whether lists in cells are ratings from several raters or response sets."""
     if mapping.layout != "votes" or mapping.rater or settings.lists == "ratings":
         return mapping, []
     if settings.lists == "sets":
@@ -365,7 +366,7 @@ def _read_lists(
 
 
 def _line_doubts(table: Table, mapping: ColumnMapping) -> list[Doubt]:
-    """Ask about ratings with several lines, which can be response sets."""
+    """Ask about ratings with several lines, which could be response sets."""
     for name in (*mapping.raters, mapping.label, mapping.set, *mapping.criteria):
         texts = table.columns[name].values if name else ()
         if any("\n" in text for text in texts) and separator_of(texts) == "\n":
@@ -377,7 +378,7 @@ def _line_doubts(table: Table, mapping: ColumnMapping) -> list[Doubt]:
 
 
 def _share_doubts(reader: AnswerReader) -> list[Doubt]:
-    """Ask for the number of raters if there are shares without one."""
+    """Ask for the number of raters if the table contains shares without it."""
     mapping = reader.mapping
     if not (mapping.counts or mapping.votes) or mapping.total or reader.n_raters:
         return []
@@ -392,7 +393,7 @@ def _share_doubts(reader: AnswerReader) -> list[Doubt]:
 
 
 def _with_choices(table: Table, mapping: ColumnMapping) -> tuple[Table, list[str]]:
-    """Add each rater's choice to a set of other reasonable options, if sets never contain it."""
+    """Add the choice to each set if no set contains the rater's choice."""
     if not (mapping.label and mapping.set):
         return table, []
     choices = [label_of(text) for text in table.columns[mapping.label].by_row()]
@@ -409,7 +410,7 @@ def _with_choices(table: Table, mapping: ColumnMapping) -> tuple[Table, list[str
 
 
 def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:
-    """Ask whether a rater without an option chose none of them or could not say."""
+    """Ask whether raters without an option chose none or could not say."""
     if settings.none:
         return []
     sets, empty = reader.mapping.sets, 0
@@ -431,9 +432,9 @@ def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:
 def _corrected(
     table: Table, mapping: ColumnMapping, settings: AnswerSettings
 ) -> tuple[Table, list[Doubt]]:
-    """Blank the ratings that a later one by the same rater corrects, or ask.
+    """Blank the ratings that the same rater corrected later, or ask whether to.
 
-    A blank cell isn't a rating, so it corrects nothing.
+    A blank cell isn't a rating and doesn't correct an earlier rating.
     """
     if not mapping.rater or mapping.votes or mapping.rater == POSITIONAL:
         return table, []
@@ -463,7 +464,7 @@ def _corrected(
 def _former(
     table: Table, columns: Sequence[str], keys: Sequence[tuple[int, str]], order: Sequence[str]
 ) -> tuple[list[int], list[bool]]:
-    """Return the rows that a later row corrects, and whether each differs from it."""
+    """Return the rows that the rater corrected, and whether each differs from the latest row."""
     filled = np.any([table.columns[name].codes != EMPTY for name in columns], axis=0)
     answers = table.keys(columns)
     latest: dict[tuple[int, str], int] = {}

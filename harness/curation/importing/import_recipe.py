@@ -1,7 +1,7 @@
 """Import recipes of published data sets, without their data.
 
-A recipe is a YAML file with the location of a data set, the contents of its columns and the
-meaning of its labels. ``harness curate import FILE --recipe NAME`` reads a file of that form.
+A recipe is a YAML file with a data set's location, the roles of its columns and the meaning of its
+labels. ``harness curate import FILE --recipe NAME`` reads a file with this layout.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BUNDLED = Path(__file__).with_name("recipes")
 
 
 class Recipe(BaseModel):
-    """Instructions for making a task from a data set.
+    """Instructions for creating a task from a data set.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class Recipe(BaseModel):
     licence : str
         Terms of use.
     datasets : HubDataset or None
-        Location on the hub.
+        The data set's location on the hub.
     derive : dict of str to str
-        New columns; see `harness.tasks.dataset_fields.derived`.
+        New columns. See `harness.tasks.dataset_fields.derived`.
     columns : dict of str to tuple of str
         Columns by role, as in `harness.tasks.columns.column_mapping.ColumnMapping`.
     answers : AnswerSettings
@@ -57,7 +57,7 @@ class Recipe(BaseModel):
 
 
 def recipe_names() -> list[str]:
-    """Return the names of the bundled recipes."""
+    """List the names of the bundled recipes."""
     return sorted(path.stem for path in BUNDLED.glob("*.yaml"))
 
 

@@ -1,4 +1,4 @@
-"""Which columns belong to the item: the texts that judges see, and the group."""
+"""Choice of the columns that belong to an item: texts for judges, and the group."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MIN_REPEATS = 3  # fewest items per category
 
 
 def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of column
-    """Choose the texts that judges see: those that depend only on the item.
+    """Choose the texts that judges see, which must depend only on the item.
 
-    In a table with a row per rating, a text that differs between an item's raters is a remark.
-    In a table with a row per item, every text depends on the item. Names and blank cells show
-    remarks, and the user decides about unclear ones.
+    In a table with a row per rating, a text that differs between an item's raters is a remark. In a
+    table with a row per item, all texts depend on the item, so remarks are recognised by names and
+    blank cells. The user decides about unclear texts.
     """
     facts, mapping = draft.facts, draft.mapping
     own = [n for n in mapping.id if facts.is_prose(n)]
@@ -97,7 +97,7 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
 
 
 def group_column(facts: Facts, mapping: ColumnMapping) -> str:
-    """Return the column that several items share, such as a prompt, or one named after groups."""
+    """Return the column named after groups whose values several items share, or ""."""
     table = facts.table
     n_items = table.n_distinct(mapping.id) if mapping.id else table.n_rows
     candidates = [
@@ -117,14 +117,14 @@ def group_column(facts: Facts, mapping: ColumnMapping) -> str:
 
 
 def _is_category(facts: Facts, name: str, n_items: int) -> bool:
-    """Return whether a column contains a few single words that sort items, not describe them."""
+    """Return whether a column contains a few single words, which categorize items."""
     values = facts[name].values
     single = all(len(value.split()) == 1 for value in values[:LOOKED_AT])
     return single and len(values) <= min(MOST_CATEGORIES, n_items / MIN_REPEATS)
 
 
 def _may_be_text(facts: Facts, name: str) -> bool:
-    """Return whether short values can be what is rated: words, not ids, numbers or labels."""
+    """Return whether short values could be rated texts: words, not ids, numbers or labels."""
     column = facts[name]
     if (
         not column.values
@@ -151,7 +151,7 @@ def _is_list(value: str) -> bool:
 
 
 def _is_short_text(facts: Facts, name: str, *, alone: bool) -> bool:
-    """Return whether judges see short values unasked. A number or source word needs a question."""
+    """Return whether short values are texts for judges without asking the user."""
     if facts.is_numbers(name) or not facts.called(name, column_words.TEXTS):
         return False
     if facts.called(name, column_words.SOURCES) and not _has_phrases(facts, name):
@@ -161,7 +161,7 @@ def _is_short_text(facts: Facts, name: str, *, alone: bool) -> bool:
 
 
 def _has_phrases(facts: Facts, name: str) -> bool:
-    """Return whether values have a mean of two words or more."""
+    """Return whether values have at least two words on average."""
     values = facts[name].values[:LOOKED_AT]
     return sum(len(value.split()) for value in values) >= MIN_WORDS * len(values)
 
@@ -173,7 +173,7 @@ def _is_called_text(facts: Facts, name: str) -> bool:
 
 
 def _is_remark(facts: Facts, name: str) -> bool:
-    """Return whether a column is named after remarks, or after a rater word and a number."""
+    """Return whether a column is named after remarks, or after raters with a number."""
     words = parts(name)
     numbered = any(word.isdecimal() for word in words)
     return facts.called(name, column_words.REMARK_COLUMNS) or (
@@ -182,7 +182,7 @@ def _is_remark(facts: Facts, name: str) -> bool:
 
 
 def _one_per_rater(facts: Facts, texts: Sequence[str], mapping: ColumnMapping) -> list[str]:
-    """Return remark columns: texts named like the columns of raters, one for each."""
+    """Return the texts that are remarks because each is named after a different rater's column."""
     if len(mapping.raters) <= 1:
         return []
     rest = [n for n in texts if not _is_called_text(facts, n)]
@@ -192,7 +192,7 @@ def _one_per_rater(facts: Facts, texts: Sequence[str], mapping: ColumnMapping) -
 
 
 def _names_rater(name: str, mapping: ColumnMapping) -> bool:
-    """Return whether a name ends in a rater column's number or contains its name."""
+    """Return whether a name contains a rater column's name or ends like it."""
     words = parts(name)
     whole = " ".join(words)
     for rater in mapping.raters:

@@ -1,4 +1,4 @@
-"""Rows of JSON documents without a known format: by id, by column, split, or below one key."""
+"""Rows in JSON documents without a known format: by id, by column, split, or below one key."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SPLIT = {"columns", "data"}
 def rows_of_json(content: object, notes: list[str]) -> list[Row] | None:
     """Return the rows of a JSON document, or None if it isn't a table.
 
-    A table is a list of objects, which can be the only list among several keys, or what pandas
-    writes with each ``orient``: objects by id, cells by column, or ``columns`` and ``data``.
+    A table is a list of objects, which can be the only list below several keys, or any layout that
+    pandas writes: objects by id, cells by column, or ``columns`` and ``data``.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def _split(content: JsonObject) -> list[Row] | None:
 
 
 def _by_column(content: JsonObject) -> list[Row] | None:
-    """Read lists of the same length by column, or cells by column and number of the row."""
+    """Read lists of equal length by column, or cells by column and row number."""
     cells = list(content.values())
     if all(isinstance(column, list) and not _are_objects(column) for column in cells):
         if len(cells) > 1 and len({len(column) for column in cells}) == 1:
@@ -72,7 +72,7 @@ def _by_column(content: JsonObject) -> list[Row] | None:
 
 
 def _by_id(content: JsonObject, notes: list[str]) -> list[Row] | None:
-    """Read objects by id whose fields are mostly the same, or lists of objects by id."""
+    """Read objects by id with mostly the same fields, or lists of objects by id."""
     entries = list(content.items())
     if all(_are_objects(entry) and entry for _, entry in entries) and len(entries) > 1:
         named = [(name, row) for name, rows in entries for row in rows]
@@ -89,7 +89,7 @@ def _by_id(content: JsonObject, notes: list[str]) -> list[Row] | None:
 
 
 def _free_name(rows: Sequence[Row]) -> str:
-    """Return a name for the keys that isn't a field's."""
+    """Return a column name for the keys that no field has."""
     name = "id"
     while any(name in row for row in rows):
         name += "_"
@@ -97,6 +97,6 @@ def _free_name(rows: Sequence[Row]) -> str:
 
 
 def _nested(content: JsonObject) -> list[Row] | None:
-    """Read the only list of objects below a key."""
+    """Read the only list of objects below any key."""
     lists = [value for value in content.values() if _are_objects(value) and value]
     return lists[0] if len(lists) == 1 else None

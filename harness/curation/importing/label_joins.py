@@ -1,4 +1,4 @@
-"""Labels joined from others: response sets in one cell, with a separator."""
+"""Response sets in one cell: labels joined by a separator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JOINS = (*RARE_MARKS, ",", "+", "/", "&")
 
 
 def separator_of(names: Sequence[str]) -> str:
-    """Return the mark whose parts are all labels or all recur. For a rare mark, one is enough."""
+    """Return the separator that divides names into other labels or recurring parts, or ""."""
     for mark in JOINS:
         joined = [name for name in names if mark in name.strip(mark)]
         parts = [part.strip().casefold() for name in joined for part in name.split(mark)]
@@ -28,7 +28,7 @@ def separator_of(names: Sequence[str]) -> str:
 
 
 def joins_labels(values: Sequence[str]) -> bool:
-    """Return whether texts are sets of a few labels with a separator that recur in other sets."""
+    """Return whether texts join a few labels with a separator, and labels recur in other texts."""
     for mark in JOINS:
         sets = [[part.strip() for part in value.split(mark)] for value in values]
         uses = Counter(part for parts in sets for part in parts)

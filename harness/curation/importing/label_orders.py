@@ -17,7 +17,7 @@ SIGNS = re.compile("(?P<signs>\\*+|\u2605+|\u2b50+)\u2606*")
 
 
 def plain_label(name: str) -> str:
-    """Return a label in lower case, without accents and with plain spaces.
+    """Convert a label to lower case, without accents and with single spaces.
 
     Examples
     --------
@@ -28,15 +28,15 @@ def plain_label(name: str) -> str:
 
 
 def known_order(names: Collection[str]) -> Sequence[str] | None:
-    """Return the ordered list of words that contains all labels, or None if there is none."""
+    """Return the known ordered scale that contains all labels, or None if there is none."""
     plain_labels = {plain_label(name) for name in names} if len(names) <= MAX_STEPS else {""}
     return next((order for order in ORDERS if plain_labels <= set(order)), None)
 
 
 def step_numbers_of(names: Collection[str]) -> dict[str, int]:
-    """Return the number in each label such as ``1 - poor``, ``3/5``, ``2 stars`` or ``**``.
+    """Map labels such as ``1 - poor``, ``3/5``, ``2 stars`` or ``**`` to their numbers.
 
-    The result is empty if a label has no number or two labels share one.
+    The result is empty if a label has no number, or two labels have the same number.
 
     Examples
     --------

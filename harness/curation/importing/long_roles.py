@@ -1,4 +1,4 @@
-"""A row per rating: finding item, rater and rating from dependences."""
+"""Finders for tables with a row per rating, which use dependences between columns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ITEM_MARKS = column_words.ITEMS | {"d", "q", "doc", "text", "comment", "post", "
 
 
 def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
-    """Find item, rater and rating of a table with a row per item and rater."""
+    """Find the columns of item, rater and rating in a table with a row per item and rater."""
     free = draft.free()
     if "elicitation" in free:
         draft.set(elicitation="elicitation")
@@ -77,9 +77,9 @@ def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
 
 
 def find_lone_rater(draft: RoleDraft) -> bool:
-    """Find the rating in a table whose rater column names each item's only rater.
+    """Find the rating in a table with a row per item that names the item's only rater.
 
-    It asks about a column of users, who can also be the authors of the items.
+    A question is asked about a column of users, because users could also be the items' authors.
     """
     facts = draft.facts
     raters = [n for n in draft.free() if facts.called(n, column_words.RATERS)]
@@ -109,16 +109,16 @@ def find_lone_rater(draft: RoleDraft) -> bool:
 
 
 def find_repeated(draft: RoleDraft) -> bool:
-    """Find an item that repeats without named raters, so that each of its rows is from a rater.
+    """Find an item whose rows come from different raters that no column names.
 
-    Only ratings, times and raters' remarks can tell the rows apart.
+    Such rows can differ only in ratings, times and raters' remarks.
     """
     keys = [draft.mapping.id] if draft.mapping.id else item_keys(draft)
     return any(_is_repeated(draft, item) for item in keys)
 
 
 def _is_repeated(draft: RoleDraft, item: tuple[str, ...]) -> bool:
-    """Draft the rows of an item as those of numbered raters if nothing else tells them apart."""
+    """Number an item's rows as raters if the rows differ only in a rater's answers and actions."""
     facts, mapping = draft.facts, draft.mapping
     is_rated = bool(mapping.criteria or mapping.label)
     if not _repeats_as_rated(draft, item):
@@ -157,7 +157,7 @@ def _is_repeated(draft: RoleDraft, item: tuple[str, ...]) -> bool:
 
 
 def _names_rows(draft: RoleDraft) -> bool:
-    """Return whether a text, or a column named after items, differs in every row."""
+    """Return whether a text, or a column named after items, is different in every row."""
     facts = draft.facts
     return any(
         facts.keys(name) >= KEY
@@ -174,21 +174,21 @@ def _repeats_as_rated(draft: RoleDraft, item: tuple[str, ...]) -> bool:
 
 
 def _is_of_rater(draft: RoleDraft, name: str) -> bool:
-    """Return whether a column can contain a rater's actions: a time, a measure, a remark."""
+    """Return whether a column can record a rater's actions: a time, a measure or a remark."""
     facts = draft.facts
     words = column_words.MARGINS | column_words.REMARK_COLUMNS
     return facts.is_plain(name) or facts.called(name, words) or facts[name].unique
 
 
 def _rated_by_columns(draft: RoleDraft, item: tuple[str, ...], rater: str) -> bool:
-    """Return whether columns named after raters contain the ratings, so no other has them."""
+    """Return whether several columns named after raters contain the ratings."""
     facts = draft.facts
     columns = [n for n in _ratings(draft, item, rater) if facts.called(n, column_words.RATERS)]
     return len(columns) > 1 and not facts.called(rater, column_words.PEOPLE)
 
 
 def _rated_of_item(draft: RoleDraft) -> None:
-    """Ask whether a part of the item without dependent texts is the criterion."""
+    """Ask whether a part of the item is the criterion, if no text depends on that part."""
     item = draft.mapping.id
     texts = [t for t in draft.table.columns if t not in item and draft.facts.is_prose(t)]
     known = "id" in draft.fixed or draft.mapping.criterion in item
@@ -204,10 +204,10 @@ def _rated_of_item(draft: RoleDraft) -> None:
 
 
 def _rater_or_system(draft: RoleDraft) -> None:
-    """Ask whether a column names raters, or systems whose outputs are the items.
+    """Ask whether a column names raters or the systems whose outputs are rated.
 
-    Both distinguish a prompt's rows. A text in every row that varies with the column is an output
-    or a remark.
+    Raters and systems both distinguish a prompt's rows. A text in every row that varies with the
+    column could be an output or a remark.
     """
     mapping, facts = draft.mapping, draft.facts
     if draft.is_rater_named(mapping.rater):
@@ -235,16 +235,16 @@ def _rater_or_system(draft: RoleDraft) -> None:
 
 
 def _numbered_people(draft: RoleDraft) -> set[str]:
-    """Return the numbered columns named after raters that contain their ratings."""
+    """Return the numbered columns that are named after raters and contain their ratings."""
     named = [n for n in draft.free() if draft.facts.called(n, column_words.PEOPLE)]
     stems = [stem(n) for n in named if any(part.isdecimal() for part in parts(n))]
     return {n for n in named if stems.count(stem(n)) > 1}
 
 
 def item_keys(draft: RoleDraft) -> list[tuple[str, ...]]:
-    """Return possible names of items in rows that repeat them, the best first.
+    """Return candidate columns for the item in rows that repeat it, with the best first.
 
-    A column that fixes all texts is the item. Without one, the repeated text is.
+    The item is a column that determines all texts. Without such a column, it is the repeated text.
     """
     people = _numbered_people(draft)
     free = [n for n in draft.free() if n not in people]
@@ -267,7 +267,7 @@ def item_keys(draft: RoleDraft) -> list[tuple[str, ...]]:
 
 
 def _named_item(draft: RoleDraft, rater: str) -> list[tuple[tuple[str, ...], str]]:
-    """Return an item of several columns, or one for a rater that the user or its column names."""
+    """Return the item and rater if the item has several columns or the rater's column is known."""
     free = draft.free()
     if not rater:
         known = [n for n in free if draft.facts.is_name(n) and _favours(draft, "", n) >= 1]
@@ -289,7 +289,7 @@ def _named_item(draft: RoleDraft, rater: str) -> list[tuple[tuple[str, ...], str
 
 
 def _joint(draft: RoleDraft, names: Sequence[str], within: tuple[str, ...]) -> tuple[str, ...]:
-    """Return columns that only together name an item, with those named after items first."""
+    """Return columns that name an item only together. Columns named after items come first."""
     named = sorted(names, key=lambda n: not draft.facts.called(n, column_words.ITEMS))
     chosen = named[:1]
     while chosen and len(chosen) < MAX_KEYS:
@@ -304,7 +304,7 @@ def _joint(draft: RoleDraft, names: Sequence[str], within: tuple[str, ...]) -> t
 
 
 def rater_columns(draft: RoleDraft, item: tuple[str, ...]) -> list[str]:
-    """Return the columns that, with the item, tell rows apart and recur in other items."""
+    """Return the columns that identify rows together with the item, and recur in other items."""
     columns = []
     people = _numbered_people(draft)
     for name in draft.free():
@@ -341,7 +341,7 @@ def _key_share(draft: RoleDraft, item: tuple[str, ...], name: str) -> float:
 
 
 def _shares_labels(draft: RoleDraft, name: str) -> bool:
-    """Return whether another column contains this one's values, as rating columns do."""
+    """Return whether other columns contain values from this column, as rating columns do."""
     values = set(draft.facts[name].values)
     others = (n for n in draft.table.columns if n != name and draft.facts.is_labels(n))
     return not draft.is_rater_named(name) and any(
@@ -350,7 +350,7 @@ def _shares_labels(draft: RoleDraft, name: str) -> bool:
 
 
 def _criterion(draft: RoleDraft, item: tuple[str, ...], rater: str) -> str:
-    """Return the criterion's column, which with item and rater tells rows apart."""
+    """Return the criterion's column, which identifies rows together with item and rater, or ""."""
     for name in draft.free():
         column = draft.facts[name]
         if name in {*item, rater} or not 1 < len(column.values) <= MANY_CRITERIA:
@@ -363,7 +363,7 @@ def _criterion(draft: RoleDraft, item: tuple[str, ...], rater: str) -> str:
 
 
 def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
-    """Return the columns that differ between raters and items and can be ratings."""
+    """Return the columns that vary between raters and items and could be ratings."""
     facts = draft.facts
     within = tuple(filter(None, [_criterion(draft, item, rater)]))
     ratings = [
@@ -387,7 +387,7 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
 
 
 def _without_twins(draft: RoleDraft, names: list[str]) -> list[str]:
-    """Return columns without the numbers that only repeat another column's labels."""
+    """Drop numeric columns that only encode another column's labels."""
     facts = draft.facts
     numeric = [n for n in names if facts.is_numbers(n)]
     worded = [n for n in names if n not in numeric]
@@ -396,9 +396,10 @@ def _without_twins(draft: RoleDraft, names: list[str]) -> list[str]:
 
 
 def _steady(draft: RoleDraft, keys: Sequence[str], names: list[str]) -> list[str]:
-    """Return the columns that are constant for a rater and item, or all columns if none is.
+    """Return the columns that are constant for each rater and item, or all if none is.
 
-    A later correction differs too, so a column named after ratings stays.
+    Corrections of ratings also vary, so all columns stay if a varying column is named after
+    ratings.
     """
     steady = [n for n in names if draft.facts.determines(keys, n)]
     called = [n for n in names if draft.facts.called(n, column_words.LABELS)]
@@ -406,7 +407,7 @@ def _steady(draft: RoleDraft, keys: Sequence[str], names: list[str]) -> list[str
 
 
 def _repeats_often(draft: RoleDraft, name: str) -> bool:
-    """Return whether long values are still labels: few, and each frequent."""
+    """Return whether long values are few and frequent, and therefore labels."""
     column = draft.facts[name]
     return 3 * len(column.values) <= column.n_filled and len(column.values) <= FEW_LABELS // 2
 
@@ -414,7 +415,7 @@ def _repeats_often(draft: RoleDraft, name: str) -> bool:
 def _unambiguous(
     draft: RoleDraft, best: list[tuple[tuple[str, ...], str]]
 ) -> list[tuple[tuple[str, ...], str]]:
-    """Ask which column is the item and which the rater, unless values or names say so."""
+    """Ask which column is the item and which the rater, unless values or names decide."""
     item, rater = best[0]
     if len(best) > 1:
         names = names_of([rater for _, rater in best])
@@ -441,7 +442,7 @@ def _unambiguous(
 
 
 def _favours(draft: RoleDraft, item: str, rater: str) -> float:
-    """Return a score for an item and its rater from column names and value forms."""
+    """Score how well names and values fit an item column and a rater column."""
     facts = draft.facts
     strong = facts.called(rater, column_words.RATERS)
     weak = facts.called(rater, column_words.WEAK_RATERS)
@@ -455,7 +456,7 @@ def _favours(draft: RoleDraft, item: str, rater: str) -> float:
 
 
 def _label_roles(draft: RoleDraft) -> None:
-    """Find the rating, or the ratings, of a row, unless the user named them."""
+    """Find the columns with a row's rating or ratings, unless the user named them."""
     mapping = draft.mapping
     if mapping.label or mapping.set or mapping.criteria or mapping.sets:
         return
@@ -499,7 +500,7 @@ def _label_roles(draft: RoleDraft) -> None:
 
 
 def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) -> None:
-    """Read several label columns as criteria, or ask."""
+    """Draft several label columns as criteria, and ask if that is unclear."""
     facts = draft.facts
     if len(names) == N_PAIR and _choice_and_set(draft, names):
         return
@@ -531,7 +532,7 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
 
 
 def _choice_and_set(draft: RoleDraft, names: Sequence[str]) -> bool:
-    """Draft a choice and a set if one of two columns contains lists of the other's labels."""
+    """Draft a choice and a response set if one column joins labels from the other column."""
     for label, joined in (names, names[::-1]):
         labels = list(draft.facts.labels(joined))
         separator = separator_of([*labels, *draft.facts.labels(label)])
@@ -547,14 +548,14 @@ def _choice_and_set(draft: RoleDraft, names: Sequence[str]) -> bool:
 
 
 def _agreed(draft: RoleDraft, rater: str) -> list[str]:
-    """Return the label column by name if raters always agree and have names."""
+    """Return the only column named after labels, if a column is named after raters."""
     named = [n for n in draft.free() if draft.facts.called(n, column_words.LABELS)]
     named = [n for n in named if draft.facts.is_labels(n) and n != rater]
     return named if len(named) == 1 and _favours(draft, "", rater) >= 1 else []
 
 
 def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:
-    """Use the only numeric column that varies, or one named after ratings."""
+    """Draft the only column named after ratings, or the only varying number, as the rating."""
     mapping, facts = draft.mapping, draft.facts
     free = [n for n in draft.free() if n not in within]
     named = [n for n in free if facts.called(n, column_words.LABELS) and not facts.is_prose(n)]
@@ -569,9 +570,10 @@ def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:
 
 
 def judges_among_raters(draft: RoleDraft) -> None:
-    """Mark raters as judges if a column says they are models, and ask about names.
+    """Draft raters as judges if a column says that they are models, and ask about names.
 
-    A name alone never turns ratings into verdicts, because people's ids can look like anything.
+    A name alone never turns ratings into verdicts, because people's ids can look like models'
+    names.
     """
     if "judges" in draft.fixed:
         return
@@ -586,9 +588,9 @@ def judges_among_raters(draft: RoleDraft) -> None:
 
 
 def _machines(draft: RoleDraft) -> list[str] | None:
-    """Return the raters that a column of people and machines calls machines, or None without one.
+    """Return the raters that a column classifies as machines, or None without such a column.
 
-    It asks about raters who used a program's interface, because people can use it too.
+    A question is asked about raters who used a program's interface, because people can use it too.
     """
     rater = draft.facts[draft.mapping.rater]
     for name in draft.free():
@@ -606,7 +608,7 @@ def _machines(draft: RoleDraft) -> list[str] | None:
 
 
 def _named_models(draft: RoleDraft) -> list[str]:
-    """Return the raters named like models, fully or in part, and ask about them."""
+    """Return the raters whose names are models', and ask about similar names."""
     column = draft.mapping.rater
     raters = draft.facts[column].values
     who = who_are_raters(column, raters)
@@ -621,7 +623,7 @@ def _named_models(draft: RoleDraft) -> list[str]:
 def _ask_models(
     draft: RoleDraft, every: Sequence[str], models: Sequence[str] | None = None
 ) -> bool:
-    """Ask which raters are models, some drafted as such, and return whether all are listed."""
+    """Ask which raters are models. Return whether the question lists all of them."""
     column, drafted = draft.mapping.rater, every if models is None else models
     few = len(every) <= N_NAMED
     listed = quote(",".join(every)) if few else "with the models"
@@ -637,7 +639,7 @@ def _ask_models(
 
 
 def time_of_ratings(draft: RoleDraft) -> str:
-    """Return the only column of ISO 8601 times that differ between an item's ratings."""
+    """Return the only column of ISO 8601 times that vary between an item's ratings, or ""."""
     times = [
         n
         for n in draft.free()
@@ -648,7 +650,7 @@ def time_of_ratings(draft: RoleDraft) -> str:
 
 
 def _are_marked(column: Column, marks: frozenset[str]) -> bool:
-    """Return whether most values are e-mail addresses or begin with a given word and a number."""
+    """Return whether most values begin with a marking word, or for raters are e-mail addresses."""
     values = column.values[:LOOKED_AT]
     words = [parts(value) for value in values]
     marked = [bool(of) and of[0] in marks and len(of) > 1 for of in words]

@@ -1,4 +1,4 @@
-"""Ratings inside cells: lists of objects, read as a row each, and lists by criterion."""
+"""Ratings inside cells: lists of objects become rows, and lists by criterion become columns."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ LIST = "list"  # column for the list that an object comes from
 
 
 def unnested(table: Table) -> Table | None:
-    """Return the table with a row per object in its cells, or None if no cell contains objects.
+    """Unnest objects in a table's cells into rows and columns, or return None if there are none.
 
-    A column of lists of objects becomes a row per object, with a column per field. If several
-    columns list objects with the same fields, a column says which. A column of objects that hold
-    a list per field, the same fields in each row, becomes a column per field. Conversations are
-    texts, and a single column of objects that name a rater and a label stays unchanged.
+    Each object in a list becomes a row, and each of its fields a column. If several columns list
+    objects with the same fields, a new column names the list. A column of objects with a list per
+    field, and the same fields in each row, becomes a column per field. Conversations are texts and
+    stay unchanged, as does a single column of objects that name a rater and a label.
 
     Parameters
     ----------
@@ -64,15 +64,15 @@ def unnested(table: Table) -> Table | None:
 
 
 def _made(table: Table, rows: Iterator[tuple[int, Row]]) -> Table:
-    """Return rows as a table that keeps the original's other attributes."""
+    """Create a table from rows, with the other attributes of the original table."""
     made = encode(table.path, rows)
     return replace(made, notes=table.notes, ragged=table.ragged, reading=table.reading)
 
 
 def _listing(table: Table, known: Collection[str]) -> list[str]:
-    """Return the new columns that list objects, with the fields of the likeliest one.
+    """Return the new columns that list objects with the same fields as the likeliest column.
 
-    One column that says who gave which label stays unchanged. Several are separate items.
+    A single column with labels by rater stays unchanged. Several such columns are separate items.
     """
     new = {n: column for n, column in table.columns.items() if n not in known}
     ballots = [n for n, column in new.items() if _is_ballot(column.values[:LOOKED_AT])]
@@ -83,7 +83,7 @@ def _listing(table: Table, known: Collection[str]) -> list[str]:
 
 
 def _fields(column: Column) -> frozenset[str]:
-    """Return the fields of the objects listed in a column, or none for other lists."""
+    """Return the fields of the objects that a column lists, or none for other columns."""
     cells = [_objects(text) for text in column.values[:LOOKED_AT]]
     listed = [entry for entries in cells for entry in entries]
     is_told = any(readable(text) != text for text in column.values[:LOOKED_AT])
@@ -95,12 +95,12 @@ def _fields(column: Column) -> frozenset[str]:
 
 
 def _is_ballot(texts: Sequence[str]) -> bool:
-    """Return whether cells list objects that say who gave which label."""
+    """Return whether all cells list objects with labels by rater."""
     return bool(texts) and all(_objects(of) and ballots_by_rater(of) is not None for of in texts)
 
 
 def _objects(text: str) -> list[JsonObject]:
-    """Return the objects listed in a cell, or none if it isn't a list of objects only."""
+    """Return the objects in a cell's list, or none if the cell isn't a list of objects."""
     parsed = _parsed(text, "[") or _by_name(_parsed(text, "{"))
     if not isinstance(parsed, list):
         return []
@@ -109,7 +109,7 @@ def _objects(text: str) -> list[JsonObject]:
 
 
 def _by_name(parsed: object) -> list[JsonObject]:
-    """Return the objects below several names, each with its name, or none for other content."""
+    """Return the objects below several names, with their names added, or none for other content."""
     entries = [*parsed.items()] if isinstance(parsed, dict) else []
     objects = [{NAME: name, **of} for name, of in entries if isinstance(of, dict)]
     fields = {frozenset(of) for of in objects}
@@ -127,10 +127,10 @@ def _parsed(text: str, opening: str) -> object:
 
 
 def _rows(table: Table, lists: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    """Yield each object's line and cells, with the other cells of its row.
+    """Yield each listed object's line, and its cells together with the other cells in its row.
 
-    A column named like one of several lists, as ``bart.text`` is like ``bart.reviews``, belongs to
-    the objects of this list only, as their ``text``.
+    If a column is named like one of several lists, as ``bart.text`` is named like ``bart.reviews``,
+    it becomes the field ``text`` of that list's objects only.
     """
     others = [column for name, column in table.columns.items() if name not in lists]
     openings = {name: name.rpartition(".")[0] for name in lists}
@@ -163,9 +163,9 @@ def _cell(value: object) -> object:
 
 
 def _spread(table: Table, notes: list[str], known: Collection[str]) -> Table:
-    """Make a column for each field of objects with a list, or objects, per field.
+    """Convert objects to a column per field.
 
-    Objects in a row of a listed object are this rater's answers, not votes by several.
+    Objects inside a listed object are one rater's answers, not several raters' votes.
     """
     columns: dict[str, Column] = {}
     for name, column in table.columns.items():
@@ -186,7 +186,7 @@ def _spread(table: Table, notes: list[str], known: Collection[str]) -> Table:
 
 
 def _lists(text: str) -> JsonObject:
-    """Return an object whose fields are lists, or an empty one for any other cell."""
+    """Parse an object whose fields are lists. Return an empty object for other cells."""
     parsed = None if list_of(text) is not None else _parsed(text, "{")
     if not isinstance(parsed, dict) or not all(isinstance(of, list) for of in parsed.values()):
         return {}
@@ -194,9 +194,9 @@ def _lists(text: str) -> JsonObject:
 
 
 def _is_vote(column: Column) -> bool:
-    """Return whether cells count raters by label or say who gave which label.
+    """Return whether cells count raters by label, or give labels by rater.
 
-    Yes or no, or scores, for the same names in every row are a row's answers, which columns hold.
+    Numbers or Booleans for the same names in every row are one rater's answers instead.
     """
     values = column.values[:LOOKED_AT]
     if all(map(_is_count, values)):
@@ -213,7 +213,7 @@ def _are_numbers(answers: JsonObject) -> bool:
 
 
 def _is_count(text: str) -> bool:
-    """Return whether an object counts raters by label: numbers from 0, or shares of one whole."""
+    """Return whether an object contains counts from 0 by label, or shares of 1 or 100."""
     counts = [*(counts_of(text) or {}).values()]
     are_whole = all(n >= 0 and n == int(n) for n in counts)
     is_shared = min(counts, default=-1) >= 0 and any(
@@ -223,7 +223,7 @@ def _is_count(text: str) -> bool:
 
 
 def _leaves(text: str) -> JsonObject:
-    """Return an object's innermost fields, by their path, or none for any other cell."""
+    """Return an object's innermost fields by path, or none for other cells."""
     parsed = None if list_of(text) is not None else _parsed(text, "{")
     is_plain = isinstance(parsed, dict) and not _by_name(parsed)
     return dict(_paths(parsed)) if is_plain and isinstance(parsed, dict) else {}

@@ -1,4 +1,4 @@
-"""Write a task folder completely or not at all, and write a commented example."""
+"""Atomic writing of a task folder, and a commented example task."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def check_new(folder: Path) -> None:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Provide a hidden folder to write into, which becomes ``folder`` at the end.
+    """Yield a hidden folder to write to, which is renamed to ``folder`` at the end.
 
     Raises
     ------
     TaskError
-        If the folder already exists or can't be written; nothing remains of it then.
+        If the folder already exists or can't be written. The hidden folder is then removed.
     """
     check_new(folder)
     part = folder.with_name(f".{folder.name}.part")

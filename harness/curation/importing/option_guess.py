@@ -1,4 +1,4 @@
-"""Guess options, scale and positive options from a table's labels."""
+"""Inference of options, scale and positive options from a table's labels."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MIN_UNEVEN_ROWS = 10  # rows with gaps that show that columns named after people
 
 @dataclass(slots=True)
 class LabelCounts:
-    """How often raters and judges use each label."""
+    """Label frequencies for raters and judges."""
 
     humans: Counter[str] = field(default_factory=Counter)
     judges: dict[str, Counter[str]] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class LabelCounts:
 
 
 def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, LabelCounts]:
-    """Count the labels that raters and judges use, by criterion."""
+    """Count raters' and judges' labels by criterion."""
     cells = Counter(
         (answer.criterion, answer.name if answer.is_judge else None, answer.text)
         for answer in reader.answers()
@@ -109,7 +109,7 @@ def _are_numbers(labels: Iterable[str]) -> bool:
 
 
 def are_sided(counts: LabelCounts) -> bool:
-    """Return whether labels, except ties, are words for two sides. Numbers can be grades."""
+    """Return whether labels, except ties, are words for two sides. Numbers don't count."""
     names = [name for name in counts.humans if name != CANNOT_ASSESS]
     sides = {n.casefold() for n in names if not column_words.contains_word(n, column_words.TIES)}
     words = [pair for pair in column_words.SIDES if not _are_numbers(pair)]
@@ -117,7 +117,7 @@ def are_sided(counts: LabelCounts) -> bool:
 
 
 def merged(counts: Iterable[LabelCounts]) -> LabelCounts:
-    """Return the labels of several criteria as one."""
+    """Merge the label counts of several criteria."""
     total = LabelCounts()
     for of_criterion in counts:
         total.humans.update(of_criterion.humans)
@@ -127,7 +127,7 @@ def merged(counts: Iterable[LabelCounts]) -> LabelCounts:
 
 
 def guess_rater_ids(reader: AnswerReader) -> RaterIds:
-    """Guess whether raters are people or places: numbered columns, or filled from the left."""
+    """Guess whether raters are people (``real``) or only positions within an item."""
     mapping = reader.mapping
     if mapping.layout in {"counts", "rated_once"}:
         return "positional"
@@ -147,7 +147,10 @@ def guess_rater_ids(reader: AnswerReader) -> RaterIds:
 
 
 def _name_people(reader: AnswerReader) -> bool:
-    """Return whether cells name each rating's rater. The numbers from 0 or 1 are places."""
+    """Return whether cells name each rating's rater.
+
+    Consecutive numbers from 0 or 1 aren't names.
+    """
     if not reader.by_rater:
         return False
     by_row: dict[int, list[str]] = {}
@@ -158,7 +161,7 @@ def _name_people(reader: AnswerReader) -> bool:
 
 
 def _count_places(names: Sequence[str]) -> bool:
-    """Return whether names are the numbers from 0 or from 1."""
+    """Return whether names are consecutive numbers from 0 or 1."""
     if not all(map(str.isdecimal, names)):
         return False
     numbers = sorted(map(int, names))
@@ -166,9 +169,9 @@ def _count_places(names: Sequence[str]) -> bool:
 
 
 def _are_places(raters: tuple[str, ...], n_uneven: int, *, nested: bool) -> bool:
-    """Return whether numbered columns are places: filled from the left, or named after labels.
+    """Return whether numbered columns are positions: filled from the left, or named after labels.
 
-    Columns named after people need more rows, because the pattern could be chance.
+    Columns that aren't named after labels need more rows, because the pattern could be chance.
     """
     if not len({column_words.stem(name) for name in raters}) == 1 < len(raters):
         return False
@@ -184,7 +187,7 @@ class AnswerGuess:
     Attributes
     ----------
     answers : TableAnswers
-        The options, and the labels for them.
+        The options and their labels.
     doubts : tuple of Doubt
         Questions about labels that might not be options.
     notes : tuple of str
@@ -197,14 +200,14 @@ class AnswerGuess:
 
 
 def pairs_of(texts: Sequence[str]) -> bool | None:
-    """Return whether two shown texts are named after sides, or None if one text is shown."""
+    """Return whether two shown texts are named after sides, or None for a single text."""
     if len(texts) <= 1:
         return None
     return any(column_words.are_pair(*pair) for pair in combinations(texts, 2))
 
 
 def guess_labels(cells: AnswerReader, settings: AnswerSettings) -> AnswerGuess:
-    """Guess the meaning of answers whose criteria share a scale. See `guess_answers`."""
+    """Guess the meaning of a table's answers, whose criteria share a scale. See `guess_answers`."""
     counts = merged(count_labels(cells, is_open=settings.scale in OPEN_SCALES).values())
     where, pairs = str(cells.table.path), pairs_of(cells.mapping.text)
     return guess_answers(counts, settings, where, pairs=pairs)
@@ -213,9 +216,9 @@ def guess_labels(cells: AnswerReader, settings: AnswerSettings) -> AnswerGuess:
 def guess_answers(
     counts: LabelCounts, settings: AnswerSettings, where: str, *, pairs: bool | None = None
 ) -> AnswerGuess:
-    """Guess options, scale and positive options from the labels of a table.
+    """Guess options, scale and positive options from a table's labels.
 
-    ``pairs`` says whether the item has two texts named after sides; None if it has one text.
+    ``pairs`` is whether the item has two texts named after sides, or None if it has one text.
     """
     if settings.scale in OPEN_SCALES:
         return _open_answers(counts, settings, where)
@@ -269,7 +272,7 @@ def guess_answers(
 
 
 def _carriers(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return, for each bare key among some labels, the labels that contain it, one per text."""
+    """Map each bare key among labels to the labels that contain it, with one label per text."""
     carriers: dict[str, dict[tuple[str, str], str]] = {}
     names = list(names)
     for name in names:
@@ -280,7 +283,7 @@ def _carriers(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def keys_alone(names: Collection[str]) -> dict[str, str]:
-    """Return keys given without their label, with the label that contains each, if it is unique.
+    """Map each bare key to the label that contains the key, if only one label does.
 
     Examples
     --------
@@ -293,7 +296,7 @@ def keys_alone(names: Collection[str]) -> dict[str, str]:
 
 
 def _key_notes(bare: Mapping[str, str]) -> list[str]:
-    """Say that keys are read as the labels that contain them."""
+    """Return a note that keys are read as the labels that contain them."""
     if not bare:
         return []
     (key, label), *others = sorted(bare.items())
@@ -303,7 +306,7 @@ def _key_notes(bare: Mapping[str, str]) -> list[str]:
 
 
 def _key_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:
-    """Ask about keys that are given without their label and that several labels contain."""
+    """Ask about bare keys that several labels contain."""
     doubts = []
     for key, labels in _carriers(names).items():
         renames = [f"{key}={label}" for label in labels if "=" not in label]
@@ -319,14 +322,17 @@ def _key_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt
 
 
 def _once_per_key(names: list[str]) -> list[str]:
-    """Return one label for each key, from labels that contain their key."""
+    """Keep one label per key, if labels contain their keys."""
     keyed = keyed_labels(names)
     first = {part.folded: name for name, part in reversed(keyed.items())}
     return [name for name in names if not keyed or first[keyed[name].folded] == name]
 
 
 def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> AnswerGuess:
-    """Read labels as numbers, with others rejected row by row, or as texts."""
+    """Read answers on an open scale.
+
+    On a continuous scale, labels that aren't numbers are rejected.
+    """
     if settings.options or settings.positive:
         raise TaskError(
             f"{where}: a {settings.scale} scale has no options. Drop --options and --positive."
@@ -343,7 +349,7 @@ def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
 def _numbers(
     counts: LabelCounts, settings: AnswerSettings, where: str, steps: Sequence[float]
 ) -> AnswerGuess:
-    """Read many numbers, or non-integers, as continuous, and ask."""
+    """Read many or fractional numbers as a continuous scale, and ask."""
     if settings.separator:
         raise TaskError(
             f"{where}: --separator divides the ratings into many numbers. Leave out --separator."
@@ -362,7 +368,7 @@ def _numbers(
 def _options(
     labels: Mapping[str, int], meanings: Mapping[str, str], excluded: Container[str]
 ) -> dict[str, int]:
-    """Return each label's count after replacing labels that mean another."""
+    """Return the count of each label, after replacing labels by their meaning."""
     uses: Counter[str] = Counter()
     for label, n in labels.items():
         meaning = meanings.get(label.casefold(), label)
@@ -372,7 +378,7 @@ def _options(
 
 
 def _remark_questions(remarks: Sequence[str], names: Sequence[str], *, often: bool) -> list[Doubt]:
-    """Ask about labels that can be remarks. One that raters use often can be an option."""
+    """Ask about labels that could be remarks. A frequent label could also be an option."""
     if not remarks:
         return []
     listed = quote(",".join(remarks))
@@ -387,12 +393,12 @@ def _remark_questions(remarks: Sequence[str], names: Sequence[str], *, often: bo
 
 
 def _are_frequent(labels: Iterable[str], uses: Mapping[str, int]) -> bool:
-    """Return whether each of some labels has at least half of an even share of the ratings."""
+    """Return whether each label has at least half of an even share of the ratings."""
     return all(uses[label] >= FREQUENT * sum(uses.values()) / len(uses) for label in labels)
 
 
 def _label_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:
-    """Ask about labels that join others, and about labels in an unknown order."""
+    """Ask about labels that join other labels, and about labels in an unknown order."""
     doubts = []
     if separator := separator_of(names):
         shown = next(name for name in names if separator in name)
@@ -409,7 +415,7 @@ def _label_questions(names: Sequence[str], settings: AnswerSettings) -> list[Dou
 
 
 def _text_questions(names: Sequence[str], uses: Mapping[str, int]) -> list[Doubt]:
-    """Ask about labels that mostly occur once: texts, ids or measures, not options."""
+    """Ask about labels that mostly occur once, because they could be texts, ids or measures."""
     n_ratings = sum(uses.values())
     if (
         _are_numbers(names)
@@ -425,7 +431,7 @@ def _text_questions(names: Sequence[str], uses: Mapping[str, int]) -> list[Doubt
 
 
 def _decimal_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:
-    """Ask about labels such as 3,5, which may be a number or the set of 3 and 5.
+    """Ask about labels such as 3,5, which could be a number or the set of 3 and 5.
 
     If 3 and 5 are both separate labels, the question is about a set.
     """
@@ -449,7 +455,7 @@ def _decimal_questions(names: Sequence[str], settings: AnswerSettings) -> list[D
 
 
 def _codes(names: Sequence[str]) -> list[str]:
-    """Return numbers that are customary codes and lie apart from the scale's steps."""
+    """Return customary codes for missing ratings that are far from the scale's steps."""
     numbers = {name: as_number(name) for name in names}
     steps = sorted(n for n in numbers.values() if n is not None)
     if len(steps) < MIN_STEPS:
@@ -470,7 +476,7 @@ def _codes(names: Sequence[str]) -> list[str]:
 
 
 def _has_order(names: Sequence[str]) -> bool:
-    """Return whether labels have an order by themselves."""
+    """Return whether the labels imply an order."""
     numeric = all(as_number(name) is not None for name in names)
     ordered = step_numbers_of(names) or keyed_labels(names) or known_order(names)
     return numeric or bool(ordered)
@@ -479,7 +485,7 @@ def _has_order(names: Sequence[str]) -> bool:
 def _scale_questions(
     names: Sequence[str], scale: Scale, *, pairs: bool | None, listed: bool
 ) -> list[Doubt]:
-    """Ask for the scale if labels could be ordered, or sides of a pair."""
+    """Ask for the scale if labels could be ordered or name compared answers."""
     labels = {n.casefold() for n in names}
     sides = column_words.are_sides(names, tied=False) or labels in column_words.SIDES
     few_numbers = len(names) <= FEW_SIDES and all(as_number(name) is not None for name in names)
@@ -501,7 +507,7 @@ def _scale_questions(
 
 
 def _may_be_ordered(names: Sequence[str]) -> bool:
-    """Return whether labels repeat each other's words, or most are in one ordered list."""
+    """Return whether labels could be ordered: by keys, shared words, a known order or numbers."""
     if keyed_labels(names) and len(names) > N_BINARY:
         return True
     plain = {plain_label(name) for name in names}
@@ -515,7 +521,7 @@ def _may_be_ordered(names: Sequence[str]) -> bool:
 
 
 def _meaning_others(names: Sequence[str], meanings: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return labels that are a short or commented form of another, and the other."""
+    """Return each label that is a variant of another label, and the other label."""
     plain = {name.casefold(): name for name in names if name.casefold() not in meanings}
     pairs = [
         (name, plain[base])
@@ -540,7 +546,7 @@ def _meaning_questions(pairs: Sequence[tuple[str, str]]) -> list[Doubt]:
 def _judge_labels(
     counts: LabelCounts, human: Mapping[str, int], meanings: Mapping[str, str], notes: list[str]
 ) -> dict[str, int]:
-    """Return labels that at least two judges use and no rater."""
+    """Return labels that at least two judges use but no rater does."""
     human_labels = {label.casefold() for label in (*human, *meanings, CANNOT_ASSESS)}
     users: dict[str, int] = {}
     for labels in counts.judges.values():
@@ -556,7 +562,7 @@ def _judge_labels(
 
 
 def _rare(human: Mapping[str, int], settings: AnswerSettings) -> list[str]:
-    """Note rare labels, which can be remarks, not options."""
+    """Return a note about rare labels, which could be remarks instead of options."""
     uses: Counter[str] = Counter()
     for label, n in human.items():
         uses[label.casefold()] += n
@@ -577,7 +583,7 @@ def _listed(labels: Sequence[str] | Mapping[str, int]) -> str:
 
 
 def _spellings(counts: Mapping[str, int], notes: list[str]) -> list[str]:
-    """Return labels in their most common spelling if they differ only by case."""
+    """Merge labels that differ only by case into the most common spelling."""
     chosen: dict[str, str] = {}
     for label in sorted(counts, key=lambda name: -counts[name]):
         chosen.setdefault(label.casefold(), label)
@@ -655,9 +661,9 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
 
 
 def _absent(steps: Collection[int]) -> str:
-    """Return the unused steps of a scale from 1, or from its least step if that is lower.
+    """List the unused steps of a scale that starts at 1, or at its lowest step if that is lower.
 
-    Returns "" if all are used, or if the steps are too far apart to be those of one scale.
+    Return "" if all steps are used, or if the steps are too far apart for one scale.
 
     Examples
     --------
@@ -672,7 +678,7 @@ def _absent(steps: Collection[int]) -> str:
 
 
 def _affirmative(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the one of two labels that means yes, or "" if neither does."""
+    """Return the label among two that means yes, or an empty tuple if neither does."""
     if len(names) != N_BINARY:
         return ()
     if keyed := keyed_labels(names):

@@ -1,4 +1,4 @@
-"""Items' images: files next to a table, or ``data:`` URLs in it."""
+"""Columns of images: names of files next to the table, or ``data:`` URLs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DIGITS = 16  # digits in a file's name
 
 
 def is_picture(text: str) -> bool:
-    """Return whether a cell is the name of an image file or a ``data:`` URL.
+    """Return whether a cell is an image file's name or a ``data:`` URL.
 
     Examples
     --------
@@ -44,18 +44,19 @@ def is_picture(text: str) -> bool:
 
 
 def picture_column(facts: Facts, columns: list[str]) -> str:
-    """Return the only column of images, or "" if there are none or several."""
+    """Return the only column of images, or "" if none or several columns contain images."""
     pictures = [name for name in columns if facts.all_values(name, is_picture)]
     return pictures[0] if len(pictures) == 1 else ""
 
 
 def with_pictures(table: Table, column: str) -> tuple[Table, Pictures]:
-    """Return the table with a column's cells as image file names, and each file's source.
+    """Replace a column's cells with image file names, and return the table and each file's source.
 
     Raises
     ------
     TaskError
-        If a file isn't beside the table, leaves its folder, or a ``data:`` URL can't be decoded.
+        If a file isn't next to the table, is outside its folder, or a ``data:`` URL can't be
+        decoded.
     """
     folder = table.path.parent
     pictures: dict[str, Path | bytes] = {}
@@ -73,7 +74,7 @@ def with_pictures(table: Table, column: str) -> tuple[Table, Pictures]:
 
 
 def _decoded(text: str, where: str) -> tuple[str, bytes]:
-    """Return the name and content of an image from a ``data:`` URL."""
+    """Decode an image from a ``data:`` URL. Return its file name and content."""
     kind, _, encoded = text.removeprefix(OPENING).partition(ENCODED)
     try:
         content = base64.b64decode(encoded, validate=True)
@@ -84,7 +85,7 @@ def _decoded(text: str, where: str) -> tuple[str, bytes]:
 
 
 def write_pictures(pictures: Pictures, folder: Path) -> None:
-    """Copy the images into a task's folder."""
+    """Write images to a task's folder."""
     for name, source in pictures.items():
         content = source if isinstance(source, bytes) else _read(source)
         target = folder / name

@@ -1,4 +1,4 @@
-"""Facts about the results of a reading of a table."""
+"""Results of a reading of a table: counts and an example."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ LINE_CHARS = 76
 
 @dataclass(slots=True)
 class ReadingFacts:
-    """Results of a reading on a sample.
+    """Results of a reading on a sample of the table.
 
     Attributes
     ----------
     raters : dict of str to int
-        Ratings per rater.
+        Number of ratings per rater.
     items : dict of str to int
-        Ratings per item.
+        Number of ratings per item.
     values : Counter of str
-        Number of times each option is chosen; a set counts for each of its options.
+        Number of times each option is chosen. A set counts for each of its options.
     labels : dict of str to set of str
         Options that each rater chose.
     n_unused : int
-        Rows and cells that can't be used.
+        Number of rows and cells that can't be used.
     first_item : str
         Name of the first item.
     example : list of (str, str)
         Rater and value of the first item's first ratings.
     has_options : bool
-        Whether values are options, not numbers or texts.
+        Whether values are options, as opposed to numbers or texts.
     """
 
     raters: Counter[str] = field(default_factory=Counter)
@@ -68,7 +68,7 @@ class ReadingFacts:
         return float(np.median([*self.items.values()])) if self.items else 0.0
 
     def add(self, entry: TableItem | TableAnswer | Rejected) -> None:
-        """Count one of the reader's entries. Judges' verdicts don't count."""
+        """Count an entry from the reader. Judges' verdicts don't count."""
         if isinstance(entry, Rejected):
             self.n_unused += not entry.is_repeat
         elif isinstance(entry, TableAnswer) and not entry.is_judge:
@@ -106,7 +106,7 @@ class ReadingFacts:
         )
 
     def lines(self) -> tuple[str, str]:
-        """Return the counts, and the first item as a person would see it."""
+        """Describe the counts on one line, and the first item with its ratings on another."""
         uses = ", ".join(f"{value}: {n}" for value, n in self.values.most_common(N_SHOWN))
         more = ", ..." if len(self.values) > N_SHOWN else ""
         sizes = [number_of("item", len(self.items)), number_of("rater", len(self.raters))]
@@ -123,7 +123,7 @@ def _labels(entry: TableAnswer) -> tuple[str, ...]:
 
 
 def number_of(noun: str, *counts: int) -> str:
-    """Return a count with its noun, or the least and the greatest of several.
+    """Format a count with its noun, or the lowest and highest of several counts.
 
     Examples
     --------
@@ -141,13 +141,13 @@ def is_ignored(answer: TableAnswer, ignored: frozenset[str]) -> bool:
 
 
 def clipped(text: str) -> str:
-    """Return a text on one line, cut at the line's width."""
+    """Put a text on one line, and cut it at the line's width."""
     line = visible(" ".join(text.split()))
     return line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 3]}..."
 
 
 def facts_of(plans: Iterable[TableTask]) -> ReadingFacts:
-    """Carry out the plans of a reading and count the results."""
+    """Carry out a reading's plans and count the results."""
     facts = ReadingFacts()
     for plan in plans:
         facts.has_options &= plan.answers.scale not in OPEN_SCALES

@@ -1,4 +1,4 @@
-"""Readings of a table: the importer tries each on a sample and compares the resulting facts.
+"""Readings of a table, which the importer tries on a sample and compares by their results.
 
 A reading is like a recipe: the columns for each role, and the meaning of the answers. An import
 drafts one and, if values leave roles or labels open, others. Before any of them is shown,
@@ -53,7 +53,7 @@ class TableReading:
     Attributes
     ----------
     condition : str
-        Condition for the reading to be right.
+        Condition under which the reading is right.
     roles : dict of str to sequence of str
         Columns by role, as in a recipe.
     settings : AnswerSettings
@@ -82,7 +82,7 @@ class TableReading:
 
 
 def explained(plan: ImportPlan) -> frozenset[str]:
-    """Return the columns explained by a reading. See the module's order of readings."""
+    """Return the columns that a reading explains. The module defines what that means."""
     mapping, table = plan.mapping, plan.cells.table
     facts = Facts(table)
     named = {name for names in mapping.by_role().values() for name in names}
@@ -108,7 +108,7 @@ def explained(plan: ImportPlan) -> frozenset[str]:
 def explains_less(
     columns: Mapping[tuple[str, ...], frozenset[str]], reading: TableReading, other: TableReading
 ) -> bool:
-    """Return whether a second reading explains everything that the first does, and more."""
+    """Return whether ``other`` explains everything that ``reading`` explains, and more."""
     if reading.words not in columns or other.words not in columns:
         return False
     return columns[reading.words] < columns[other.words]
@@ -124,7 +124,7 @@ def _differs_in_text(reading: TableReading, other: TableReading) -> bool:
 def tried_readings(
     readings: Iterable[TableReading], table: Table, rated: RatedOptions, asked: Collection[str]
 ) -> list[tuple[TableReading, ReadingFacts | None]]:
-    """Return the readings worth showing, with their facts.
+    """Try readings, and return the plausible ones with their results.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One reading of a table: the roles of its columns so far, with doubts and notes."""
+"""Draft of a reading: column roles so far, doubts and notes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ N_NAMED = 8  # most columns named in a message
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A question that values don't answer.
+    """A question that the table's values don't answer.
 
     Attributes
     ----------
     question : str
         The question, with the options that answer it.
     accept : mapping of str to object
-        Settings for the answers in the draft that the user didn't choose.
+        Answer settings that the draft assumes and the user didn't choose.
     others : tuple of mapping
-        Roles and settings of other readings, each only with its differences from the draft.
+        Other readings, as the roles and settings in which each differs from the draft.
     about : tuple of str
-        Unclear roles, in addition to those of other readings.
+        Unclear roles, in addition to the roles in ``others``.
     in_table : bool
-        Whether only a change to the table answers it, not an option.
+        Whether the user must change the table, because no option answers the question.
     """
 
     question: str
@@ -44,22 +44,22 @@ class Doubt:
 
 
 class RoleDraft:
-    """Roles found so far, on top of those that the user gave.
+    """Roles found so far, in addition to the user's.
 
     Attributes
     ----------
     fixed : frozenset of str
-        Roles that the user gave.
+        Roles that the user specified.
     mapping : ColumnMapping
-        The roles, which are a draft if there are doubts.
+        The column roles. They are only a draft if there are doubts.
     doubts : list of Doubt
-        Questions that values don't answer.
+        Questions that the table's values don't answer.
     notes : list of str
-        Notes about unused columns that the user might want.
+        Notes for the user, for example about unused columns.
     computed : list of str
-        Columns computed from the ratings, which judges never see.
+        Columns computed from the ratings. Judges never see them.
     other_pattern : str
-        Pattern of columns possibly named after criteria and raters; "" if there are none.
+        Pattern for columns that could be named after criteria and raters, or "".
     """
 
     def __init__(self, table: Table, mapping: ColumnMapping, fixed: Collection[str]) -> None:
@@ -78,18 +78,18 @@ class RoleDraft:
         self.doubts.append(Doubt(question, others=others, about=roles))
 
     def set(self, **roles: str | tuple[str, ...]) -> None:
-        """Assign roles to columns, except the roles that the user gave."""
+        """Assign roles to columns. Roles that the user specified stay unchanged."""
         new = {role: value for role, value in roles.items() if role not in self.fixed}
         self.mapping = self.mapping.with_roles(new)
 
     def anew(self) -> RoleDraft:
-        """Return a draft with the same roles so far and the same facts."""
+        """Return a copy of the draft with the same roles and facts."""
         draft = RoleDraft(self.table, self.mapping, self.fixed)
         draft.facts, draft.other_pattern = self.facts, self.other_pattern
         return draft
 
     def use(self, table: Table) -> Table:
-        """Use a different table from here on, and return the previous one."""
+        """Replace the table, and return the previous table."""
         before, self.table, self.facts = self.table, table, Facts(table)
         return before
 
@@ -98,7 +98,7 @@ class RoleDraft:
         return self.use(with_places(self.table, item))
 
     def free(self) -> list[str]:
-        """Return the columns without a role so far."""
+        """Return the columns that have no role yet."""
         return list(self.mapping.unused(self.table))
 
     def is_rater_named(self, name: str) -> bool:
@@ -107,7 +107,7 @@ class RoleDraft:
 
 
 def names_of(columns: Sequence[str]) -> str:
-    """Write the names of columns for a message."""
+    """List columns' names for a message."""
     shown = ", ".join(columns[:N_NAMED])
     more = len(columns) - N_NAMED
     return shown + (f" and {more} more" if more > 0 else "")

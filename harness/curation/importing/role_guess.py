@@ -1,6 +1,6 @@
-"""Guess column roles: from dependences first, then values, then names.
+"""Inference of column roles from dependences first, then values, then names.
 
-A role that values do not imply is a doubt: the guess is then a draft for the user to accept.
+A role that values don't imply is a doubt. The result is then a draft that the user can accept.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def guess_roles(
     fixed: Collection[str],
     scale: Scale | None = None,
 ) -> RoleDraft:
-    """Complete the roles that the user gave.
+    """Infer the roles that the user didn't specify.
 
     Parameters
     ----------
@@ -95,10 +95,10 @@ def guess_roles(
 
 
 def _with_layout(draft: RoleDraft) -> RoleDraft:
-    """Complete the layout for the user's roles, or choose the one that explains most.
+    """Complete the layout that the user's roles imply, or choose the first plausible layout.
 
-    A layout that a header contradicts is excluded. The first of the rest is used, unless it omits
-    a column named after raters that another layout uses to name the same ratings' raters.
+    Layouts that headers contradict are excluded. The first remaining layout is used, unless it
+    ignores a column named after raters and a later layout uses that column for the same ratings.
     """
     mapping = draft.mapping
     given = [r for r in LAYOUT_ROLES if r in draft.fixed and getattr(mapping, r)]
@@ -130,7 +130,7 @@ def _explaining(draft: RoleDraft) -> RoleDraft:
 
 
 def _by_criterion(draft: RoleDraft) -> None:
-    """Make an item from each pair of id and criterion, and a group from each id."""
+    """Make each combination of id and criterion an item, with the id as its group."""
     mapping = draft.mapping
     joint = (*mapping.id, mapping.criterion)
     if not mapping.id or not mapping.criterion or mapping.criterion in mapping.id:
@@ -142,7 +142,7 @@ def _by_criterion(draft: RoleDraft) -> None:
 
 
 def _swapped_sides(draft: RoleDraft) -> None:
-    """Ask about two texts that swap places between rows, if ratings can name a side."""
+    """Ask about two texts that change places between rows, if ratings can name a side."""
     texts = [
         n for n in draft.table.columns if draft.facts.is_prose(n) and not draft.facts.is_list(n)
     ]
@@ -163,7 +163,7 @@ def _swapped_sides(draft: RoleDraft) -> None:
 
 
 def _may_name_sides(draft: RoleDraft, first: str, second: str) -> bool:
-    """Return whether two labels, except ties, can name the first and second of two texts."""
+    """Return whether the labels, except ties, can name two texts' sides."""
     names = draft.mapping.rating_columns
     labels = {label.casefold() for name in names for label in draft.facts.labels(name)}
     sides = {label for label in labels if not column_words.contains_word(label, column_words.TIES)}
@@ -172,7 +172,7 @@ def _may_name_sides(draft: RoleDraft, first: str, second: str) -> bool:
 
 
 def _named_cells(draft: RoleDraft) -> None:
-    """Reject ratings that repeat a cell of their row, so that labels vary from row to row."""
+    """Ask the user to change ratings that repeat another cell in their row."""
     mapping = draft.mapping
     columns = [n for n in (mapping.label, *mapping.criteria, *mapping.raters) if n]
     if named := [n for n in columns if names_cell(draft.table, n)]:
@@ -185,7 +185,7 @@ def _named_cells(draft: RoleDraft) -> None:
 
 
 def _rejected_work(draft: RoleDraft) -> None:
-    """Ask about a column without a role that says which ratings were accepted."""
+    """Ask about a column that says which ratings were accepted, if it has no role."""
     for name in draft.free():
         labels = {label.casefold() for label in draft.facts.labels(name)}
         if len(labels) > 1 and labels & REJECTED and labels <= STATUSES:
@@ -197,9 +197,9 @@ def _rejected_work(draft: RoleDraft) -> None:
 
 
 def _ask_who_judges(draft: RoleDraft) -> None:
-    """Ask about rating columns named like models: a name alone doesn't make a judge.
+    """Ask about rating columns with models' names, because a name alone doesn't make a judge.
 
-    If the user named the raters, or is asked who they are, a note says so instead.
+    If the user named the raters, or is asked about them anyway, add a note instead.
     """
     mapping = draft.mapping
     models = mapping.judge_columns(draft.table) if "judges" not in draft.fixed else ()
@@ -225,7 +225,7 @@ def _ask_who_judges(draft: RoleDraft) -> None:
 
 
 def _left_out(draft: RoleDraft) -> None:
-    """Note the columns that contain the ratings' labels but aren't used as ratings."""
+    """Add a note about columns with the ratings' labels that aren't used as ratings."""
     mapping, facts = draft.mapping, draft.facts
     ratings = [n for n in (*mapping.raters, mapping.label, *mapping.criteria) if n]
     ratings = [n for n in ratings if facts.is_labels(n)]

@@ -1,4 +1,4 @@
-"""Read tables of ratings in any format."""
+"""Reading tables of ratings in any format."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SEPARATORS = {".csv": "", ".tsv": "\t", ".txt": ""}  # of csv it is read from th
 def excel_rows(
     path: Path, limits: Limits, notes: list[str], bad: Ragged, how: FileOptions
 ) -> Iterator[tuple[int, Row]]:
-    """Yield each row's number and cells by column, from the named sheets or the only one."""
+    """Yield each row's number and cells by column, from the named sheets or the only sheet."""
     n_formulas = _check_unpacked(path, limits)
     if n_formulas:
         are = "cells are formulas, so their stored values are"
@@ -86,9 +86,9 @@ def _headed(
     header: int | None,
     kind: Literal["line", "row"] = "line",
 ) -> Iterator[tuple[int, Row]]:
-    """Yield line and cells by column of each row below the header, without title rows.
+    """Yield each row's line and cells by column, for rows below the header.
 
-    ``bad`` gets line and problem of each row of csv that has too few or too many cells.
+    ``bad`` receives the line and problem of each csv row with too few or too many cells.
     """
     rows = ((line, row, mark) for line, row, mark in cells if any(c not in {"", None} for c in row))
     opening = list(islice(rows, N_COMPARED))
@@ -123,7 +123,7 @@ def _headed(
 
 
 def _check_unpacked(path: Path, limits: Limits) -> int:
-    """Unpack a workbook's parts once, within the limit, and count cells with formulas."""
+    """Unpack a workbook's parts within the size limit, and count cells with formulas."""
     n_bytes = n_formulas = 0
     try:
         with zipfile.ZipFile(path) as archive:
@@ -152,7 +152,7 @@ def _too_large(limits: Limits) -> NoReturn:
 
 
 def _n_formulas(text: bytes) -> int:
-    """Count formulas in a piece of a sheet, each of which must have a stored value."""
+    """Count formulas in a chunk of a sheet. Each formula must have a stored value."""
     matches = list(FORMULA.finditer(text))
     for match in matches:
         if match[2] is None:
@@ -166,7 +166,7 @@ def _n_formulas(text: bytes) -> int:
 
 
 def saved_rows(path: Path, limits: Limits) -> Iterator[tuple[int, Row]]:
-    """Yield number and row of each entry in a folder from ``save_to_disk``."""
+    """Yield each row's number and cells from a folder that ``save_to_disk`` wrote."""
     n_before = 0
     for file in _saved_files(path, limits):
         check_size(file, limits)
@@ -177,7 +177,7 @@ def saved_rows(path: Path, limits: Limits) -> Iterator[tuple[int, Row]]:
 
 
 def _saved_files(path: Path, limits: Limits) -> list[Path]:
-    """Return the arrow files named in a folder's state, in order."""
+    """Return the arrow files that a folder's state file names, in order."""
     try:
         check_size(path / STATE, limits)
         state = json.loads((path / STATE).read_text(encoding="utf-8"))
@@ -197,7 +197,7 @@ def _saved_files(path: Path, limits: Limits) -> list[Path]:
 def _json_rows(
     path: Path, limits: Limits, how: FileOptions, found: Reading
 ) -> Iterator[tuple[int, Row]]:
-    """Yield number and row of each entry in a JSON file: a list of rows, or a known format."""
+    """Yield each row's number and cells from a JSON file with a list of rows or a known format."""
     raw = path.read_bytes().removeprefix(BOM)
     if b"\0" in raw and not how.encoding:
         raise PlaceError("contains the character NUL. Save the file as UTF-8 text.")
@@ -227,7 +227,7 @@ def _json_rows(
 def _delimited_rows(
     path: Path, limits: Limits, bad: Ragged, how: FileOptions, found: Reading
 ) -> Iterator[tuple[int, Row]]:
-    """Yield line and cells by column of each csv or tsv row, or of misnamed lines of JSON."""
+    """Yield each csv or tsv row's line and cells. A file with lines of JSON is also read."""
     if _opens_with_object(path):
         return _line_rows(path, limits, how, found)
     cells = csv_cells(path, limits, SEPARATORS[path.suffix.lower()], how.encoding)
@@ -235,7 +235,7 @@ def _delimited_rows(
 
 
 def _opens_with_object(path: Path) -> bool:
-    """Return whether the first line of a file is a JSON object."""
+    """Return whether a file's first line is a JSON object."""
     with path.open("rb") as file:
         line = file.readline(MOST_OPENING_BYTES).removeprefix(BOM).strip()
     try:
@@ -247,7 +247,7 @@ def _opens_with_object(path: Path) -> bool:
 def _line_rows(
     path: Path, limits: Limits, how: FileOptions, found: Reading
 ) -> Iterator[tuple[int, Row]]:
-    """Yield number and row of each line. A file that opens with a bracket is one document."""
+    """Yield each line's number and row. A file that begins with a bracket is one document."""
     with path.open("rb") as file:
         is_document = file.read(64).removeprefix(BOM).lstrip().startswith(b"[")
     if is_document and path.stat().st_size > limits.json_bytes:
@@ -260,7 +260,7 @@ def _line_rows(
 
 
 def _are_lines(raw: bytes) -> bool:
-    """Return whether a file's first two lines are objects, whatever its name."""
+    """Return whether a file's first two lines are JSON objects."""
     lines = list(islice((line for line in BytesIO(raw) if line.strip()), 2))
     try:
         first = [json.loads(line) for line in lines if len(lines) > 1]
@@ -276,11 +276,12 @@ def read_source(
     derive: Mapping[str, str] | None = None,
     how: FileOptions | None = None,
 ) -> Table:
-    """Read a table of ratings from one or several files, and list ragged rows of csv and tsv.
+    """Read a table of ratings from one or several files.
 
-    A file with the marks of a named format is read by its reader (`harness.curation.formats`).
-    Title rows, an index of pandas and rows of totals are left out, with a note. Several files, or
-    sheets, have a column ``file``, or ``sheet``.
+    A file in a known format is read by that format's reader (`harness.curation.formats`). Title
+    rows, a pandas index and rows of totals are left out, with a note. If there are several files or
+    sheets, the column ``file`` or ``sheet`` names them. The table lists ragged rows from csv and
+    tsv files.
 
     Parameters
     ----------
@@ -317,7 +318,10 @@ def read_source(
 
 
 def read_records(records: Sequence[Row], name: str) -> Table:
-    """Read rows in memory, as `read_source` reads a file's; errors name ``name``."""
+    """Create a table from rows in memory, as `read_source` does.
+
+    Error messages call it ``name``.
+    """
     found, path = Reading(), Path(name)
     with reading(path):
         rows = counted_rows(enumerate(records, 1), IMPORT_LIMITS)
@@ -336,7 +340,7 @@ def _without(
 def _recognised(
     rows: Iterator[tuple[int, Row]], limits: Limits, how: FileOptions, found: Reading
 ) -> Iterator[tuple[int, Row]]:
-    """Yield rows using the reader of the format that the first rows' marks show."""
+    """Yield rows, converted by a format's reader if the first rows have that format."""
     opening = list(islice(rows, N_OPENING))
     known = None if how.plain or found.name else format_of([row for _, row in opening])
     every: Iterable[tuple[int, Row]] = chain(opening, rows)
@@ -351,7 +355,7 @@ def _recognised(
 
 
 def _check_file_options(path: Path, how: FileOptions) -> None:
-    """Reject options for other kinds of files."""
+    """Reject options that don't apply to a file's kind."""
     is_binary = path.is_dir() or path.suffix.lower() in {".xlsx", ".parquet", ".arrow"}
     if how.sheets and path.suffix.lower() != ".xlsx":
         raise TaskError(f"{path}: --sheet goes with a workbook. Leave out --sheet.")
@@ -369,10 +373,10 @@ def source_rows(
     found: Reading | None = None,
     several: bool = False,
 ) -> Iterator[tuple[int, Row]]:
-    """Yield line and cells by column of each row in a file of any format.
+    """Yield each row's line and cells by column, from a file in any format.
 
-    ``bad`` gets line and problem of each row of csv and tsv that has too few or too many cells;
-    by default the first is an error.
+    ``bad`` receives the line and problem of each csv or tsv row with too few or too many cells. By
+    default, the first such row is an error.
 
     Raises
     ------

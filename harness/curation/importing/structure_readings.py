@@ -1,7 +1,7 @@
-"""Readings that a table's structure allows if nothing else identifies its columns.
+"""Readings that a table's structure allows if no other evidence identifies its columns.
 
-They are enumerated, not guessed: each pair of an item, of one column or several, and a rater that
-together tell the rows apart, with each column of answers that differ between the raters of an item.
+The readings are enumerated. Each combines an item (one or several columns) and a rater that
+together identify the rows, with a column of answers that differ between an item's raters.
 `harness.curation.importing.readings` carries them out and shows those whose facts make sense.
 """
 
@@ -50,7 +50,7 @@ EMPTY: dict[str, object] = {
 
 
 def find_crossed(draft: RoleDraft) -> bool:
-    """Draft the likeliest item and rater that together tell rows apart, and ask about the rest."""
+    """Draft the likeliest item and rater that together identify rows, and ask about others."""
     readings = sorted(_crossed(draft), key=lambda roles: _evidence(draft, roles), reverse=True)
     if not readings:
         return False
@@ -71,7 +71,7 @@ def find_crossed(draft: RoleDraft) -> bool:
 
 
 def _distinct(draft: RoleDraft, readings: Sequence[Roles]) -> list[Roles]:
-    """Remove readings whose items are those of an earlier reading under a different name."""
+    """Remove readings with the same items as an earlier reading under different column names."""
     found: dict[tuple[object, ...], Roles] = {}
     for roles in readings:
         item = roles["id"]
@@ -82,10 +82,11 @@ def _distinct(draft: RoleDraft, readings: Sequence[Roles]) -> list[Roles]:
 
 
 def find_rated_once(draft: RoleDraft) -> bool:
-    """Draft the likeliest answers in a table with a row per item, and ask about the rest.
+    """Draft the likeliest answers in a table with a row per item, and ask about alternatives.
 
-    Answers are columns of labels or numbers without another explanation: the largest family of
-    similar labels, then each column by itself, with those named after ratings first.
+    Candidates are columns of labels or numbers without another explanation. The largest family of
+    columns with similar labels comes first, then each single column, with columns named after
+    ratings first.
     """
     facts = draft.facts
     texts = [n for n in draft.free() if facts.is_prose(n) and facts.is_filled(n)]
@@ -126,7 +127,7 @@ def find_rated_once(draft: RoleDraft) -> bool:
 
 
 def _counts_raters(draft: RoleDraft, name: str) -> bool:
-    """Return whether a column contains whole numbers above 1 and is named after many raters."""
+    """Return whether a column is named after a number of raters and contains numbers above 1."""
     facts = draft.facts
     return (
         facts.called(name, COUNTED)
@@ -137,7 +138,7 @@ def _counts_raters(draft: RoleDraft, name: str) -> bool:
 
 
 def _may_be_answer(draft: RoleDraft, name: str) -> bool:
-    """Return whether a column can contain a rating of its row."""
+    """Return whether a column could contain a rating of the row's item."""
     facts = draft.facts
     is_score = facts.is_numbers(name) and (facts.is_measured(name) or facts.keys(name) < KEY)
     is_score = is_score and not rises(numbers(facts[name]))
@@ -156,7 +157,7 @@ def _may_be_answer(draft: RoleDraft, name: str) -> bool:
 
 
 def _crossed(draft: RoleDraft) -> Iterator[Roles]:
-    """Yield the items, raters and answers that a row per rating can have."""
+    """Yield the roles of item, rater and answer that are possible with a row per rating."""
     names = _names(draft)
     for size in range(1, MOST_ITEM_COLUMNS + 1):
         is_any = False
@@ -172,9 +173,9 @@ def _crossed(draft: RoleDraft) -> Iterator[Roles]:
 
 
 def _crossings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> Iterator[Roles]:
-    """Yield the answers for an item and a rater that tell rows apart.
+    """Yield the roles for each possible answer, if item and rater identify rows.
 
-    An item column that tells rows with the same texts apart is the criterion.
+    An item's column that only distinguishes rows with the same texts is the criterion.
     """
     if not _are_crossed(draft, item, rater):
         return
@@ -188,7 +189,7 @@ def _crossings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> Iterator[
 
 
 def _names(draft: RoleDraft) -> list[str]:
-    """Return the columns whose values recur, as items' and raters' names do."""
+    """Return the columns whose values recur like names of items or raters."""
     facts, n_rows = draft.facts, draft.table.n_rows
     names = [
         name
@@ -201,7 +202,7 @@ def _names(draft: RoleDraft) -> list[str]:
 
 
 def _is_measured(draft: RoleDraft, name: str) -> bool:
-    """Return whether a column is named after numeric ratings, or after times and measures."""
+    """Return whether a column is named after times, measures or, for numbers, ratings."""
     facts = draft.facts
     words = column_words.LABELS if facts.is_numbers(name) else frozenset[str]()
     words |= column_words.MARGINS
@@ -209,7 +210,7 @@ def _is_measured(draft: RoleDraft, name: str) -> bool:
 
 
 def _are_crossed(draft: RoleDraft, item: Sequence[str], rater: str) -> bool:
-    """Return whether items have several raters, raters several items, and pairs one row."""
+    """Return whether items have several raters and vice versa, and each pair has one row."""
     n_items = draft.facts.keys(*item) * draft.table.n_rows
     return (
         draft.table.n_rows >= RATERS_PER_ITEM * n_items
@@ -220,7 +221,7 @@ def _are_crossed(draft: RoleDraft, item: Sequence[str], rater: str) -> bool:
 
 
 def _is_beside_texts(draft: RoleDraft, item: Sequence[str], name: str) -> bool:
-    """Return whether an item's other columns determine its texts, so one is the criterion."""
+    """Return whether an item's columns except ``name`` determine its texts."""
     facts = draft.facts
     rest = [n for n in item if n != name]
     texts = [n for n in draft.table.columns if n != name and facts.is_prose(n)]
@@ -229,7 +230,7 @@ def _is_beside_texts(draft: RoleDraft, item: Sequence[str], name: str) -> bool:
 
 
 def _answers(draft: RoleDraft, item: Sequence[str], rater: str) -> list[str]:
-    """Return the columns of labels or numbers that neither item nor rater determines."""
+    """Return the columns of labels or numbers that neither the item nor the rater determines."""
     facts = draft.facts
     answers = [
         name
@@ -251,7 +252,7 @@ def _answers(draft: RoleDraft, item: Sequence[str], rater: str) -> list[str]:
 
 
 def rises(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bool:
-    """Return whether numbers never fall from row to row, as in times and row numbers.
+    """Return whether numbers never decrease from row to row, like times and row numbers.
 
     Examples
     --------
@@ -262,7 +263,7 @@ def rises(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bool:
 
 
 def _evidence(draft: RoleDraft, roles: Roles) -> tuple[int, int, int]:
-    """Return a score for a reading from names and dependences. Higher is likelier."""
+    """Score a reading by names and dependences. A higher score is likelier."""
     facts, rater, item = draft.facts, str(roles["rater"]), roles["id"]
     assert isinstance(item, tuple), "made so above"
     named = draft.is_rater_named(rater) - any(map(draft.is_rater_named, item))

@@ -1,8 +1,8 @@
-"""Relations between a table's columns that their cells show, whatever the columns' names.
+"""Relations between a table's columns, detected from their cells and not their names.
 
-A structure is a relation between columns that hardly occurs by chance: columns add up to another,
-two columns list equally many parts in every row, each cell repeats the end of its header, or a
-column follows from the ratings of its row. `structured` converts such columns to the forms that
+A structure is a relation between columns that is unlikely to occur by chance: columns add up to
+another column, two columns list equally many parts in every row, each cell repeats the end of its
+header, or a row's ratings determine a column. `structured` converts such columns to the forms that
 the role finders know, and the finders look for the other relations themselves.
 """
 
@@ -50,10 +50,10 @@ SAME = 0.5  # share of rows whose ratings recur in another row, needed to see de
 def added_up(
     table: Table, names: Sequence[str], totals: Collection[str] = ()
 ) -> tuple[tuple[str, ...], str] | None:
-    """Return neighbouring columns that add up to a different column, the number of raters.
+    """Return neighbouring columns that add up to another column, and that column of totals.
 
-    Scores by criterion also have a sum. A number of raters differs from it by being nearly the same
-    in all rows. Counts differ from scores by including numbers other than 0 and 1.
+    Scores by criterion can also have a column of sums. Unlike sums of scores, numbers of raters are
+    nearly the same in all rows, and counts include numbers other than 0 and 1.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def added_up(
 
 
 def _spaced(table: Table, names: Sequence[str]) -> Table:
-    """Return some columns of at most `LOOKED_AT` rows, evenly spaced."""
+    """Return a table of some columns with at most `LOOKED_AT` evenly spaced rows."""
     table = replace(table, columns={name: table.columns[name] for name in names})
     if table.n_rows <= LOOKED_AT:
         return table
@@ -88,17 +88,17 @@ def _spaced(table: Table, names: Sequence[str]) -> Table:
 
 
 def is_usual(totals: CellNumbers) -> bool:
-    """Return whether most rows have the same total, as for numbers of raters but not scores."""
+    """Return whether most rows have the same total, as is typical for raters but not for scores."""
     return bool(np.unique(totals, return_counts=True)[1].max() >= USUAL * len(totals))
 
 
 def is_steady(totals: CellNumbers) -> bool:
-    """Return whether totals vary little, as counts' totals can and sums of scores don't."""
+    """Return whether totals vary little, as numbers of raters do but sums of scores don't."""
     return bool(np.std(totals) <= STEADY * np.mean(totals))
 
 
 def _runs(names: Sequence[str], cells: Mapping[str, CellNumbers], to: str) -> list[tuple[str, ...]]:
-    """Return the runs of columns that add up to one column in every row and that vary."""
+    """Return the runs of varying, neighbouring columns that add up to a column in every row."""
     runs = []
     for start in range(len(names)):
         total = cells[names[start]].copy()
@@ -115,7 +115,10 @@ def _runs(names: Sequence[str], cells: Mapping[str, CellNumbers], to: str) -> li
 
 
 def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
-    """Convert columns to the forms that finders know, except those that the user named."""
+    """Convert columns to the forms that finders know.
+
+    Columns that the user named stay unchanged.
+    """
     named = {name for role, names in roles.items() for name in names if role not in VOTED}
     table = with_voters(table, named)
     table = with_machines(with_named_raters(with_flat_members(table, named), named), named)
@@ -123,10 +126,10 @@ def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
 
 
 def with_voters(table: Table, named: Collection[str] = ()) -> Table:
-    """Convert objects that list each label's voters to objects with each voter's label.
+    """Convert objects with lists of voters by label to objects with a label by voter.
 
-    The labels are the same in all rows. No voter is in two lists of a row, and voters recur in
-    other rows.
+    The objects must have the same labels in all rows. No voter can be in two lists in a row, and
+    voters must recur in other rows.
     """
     for name, column in table.columns.items():
         is_object = name not in named and all(map(ballots_by_rater, column.values[:1]))
@@ -145,10 +148,10 @@ def with_voters(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def with_machines(table: Table, named: Collection[str] = ()) -> Table:
-    """Give machines without a name the name of their kind.
+    """Fill in the kind of machine as the name of unnamed machines.
 
-    A column such as ``annotator_kind`` says which rows are a person's, and a column of people, such
-    as ``user_id``, is filled in these rows only.
+    This applies if a column such as ``annotator_kind`` says which rows come from people, and a
+    column of people, such as ``user_id``, is filled only in these rows.
     """
     for name, people in table.columns.items():
         is_blank = people.codes == EMPTY
@@ -165,11 +168,12 @@ def with_machines(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def with_named_raters(table: Table, named: Collection[str] = ()) -> Table:
-    """Convert numbered columns of ratings and of their raters to two lists.
+    """Convert numbered columns of ratings and of raters' names to one column of lists each.
 
-    ``score_1`` to ``score_5`` next to ``worker_1`` to ``worker_5`` are the ratings of the workers
-    named in the same place. Raters differ within every row, and are found in several places and
-    rows; ratings recur within rows. Nothing changes if several families could be the ratings.
+    For example, ``score_1`` to ``score_5`` contain the ratings from the raters named in
+    ``worker_1`` to ``worker_5``. Raters must differ within every row and occur in several positions
+    and rows, and ratings must recur within rows. Nothing changes if several families of columns
+    could be the ratings.
     """
     families: dict[str, dict[str, Column]] = defaultdict(dict)
     for name, column in table.columns.items():
@@ -206,7 +210,7 @@ def with_named_raters(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def _are_names(columns: Sequence[Column], n_rows: int) -> bool:
-    """Return whether columns name raters: none appears twice in a row, and all in several rows."""
+    """Return whether columns name raters: they differ within rows and recur in other rows."""
     names = Counter(text for column in columns for text in column.by_row() if text)
     places = Counter(text for column in columns for text in column.values)
     return (
@@ -223,10 +227,10 @@ def _recur_in_rows(columns: Sequence[Column]) -> bool:
 
 
 def with_flat_members(table: Table, named: Collection[str] = ()) -> Table:
-    """Convert lists of one label list per rater to flat lists.
+    """Flatten lists that contain one list of labels per rater.
 
-    Pairs of rater and label stay as they are. Lists of one label each become lists of labels.
-    Otherwise, each member becomes a set.
+    Pairs of rater and label stay unchanged. If each inner list has one label, the result is a list
+    of labels. Otherwise, each inner list becomes a response set.
     """
     for name, column in table.columns.items():
         lists = [list_of(text) for text in column.values] if name not in named else []
@@ -239,7 +243,7 @@ def with_flat_members(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def _is_member(part: object) -> TypeGuard[list[object]]:
-    """Return whether a list's member is itself a list of labels."""
+    """Return whether a list's member is a list of labels."""
     return (
         isinstance(part, list) and bool(part) and not any(isinstance(x, list | dict) for x in part)
     )
@@ -252,16 +256,16 @@ def _flat(members: Sequence[object], *, single: bool) -> str:
 
 
 def numbers(column: Column) -> CellNumbers:
-    """Return a column's cells as numbers. An empty cell is 0."""
+    """Return a column's cells as numbers, with 0 for an empty cell."""
     values = np.array([float(text) if is_number(text) else 0.0 for text in column.texts])
     cells: CellNumbers = values[column.codes]
     return cells
 
 
 def with_parts(table: Table, named: Collection[str] = ()) -> Table:
-    """Convert two columns that join equally many labels and raters per row to lists.
+    """Convert two columns to lists if they join equally many labels and raters in each row.
 
-    No rater rates an item twice, so the parts in the raters' column differ within a row.
+    The parts in the raters' column must differ within a row, because no rater rates an item twice.
     """
     sample = _spaced(table, [name for name in table.columns if name not in named])
     for mark in MARKS:
@@ -279,7 +283,7 @@ def with_parts(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def _joins(column: Column, mark: str) -> bool:
-    """Return whether most cells join short parts that recur in other cells."""
+    """Return whether ``mark`` divides most cells into short parts that recur in other cells."""
     joined = [text for text in column.values if mark in text]
     if 2 * len(joined) < len(column.values) or any(text[0] in "[{" for text in column.values):
         return False
@@ -298,10 +302,10 @@ def _as_list(text: str, mark: str) -> str:
 
 
 def with_ticked(table: Table, named: Collection[str] = ()) -> Table:
-    """Convert columns that tick exactly one label per row, or are blank, to a label column.
+    """Convert columns that tick exactly one label per nonblank row to a label column.
 
-    There must be several such families with the same labels, for example one per rater: columns
-    ``ann1.polite``, ``ann1.rude``, ``ann2.polite``, ``ann2.rude`` of 0 and 1 become ``ann1`` and
+    There must be several such families with the same labels, for example one per rater. Columns
+    ``ann1.polite``, ``ann1.rude``, ``ann2.polite`` and ``ann2.rude`` of 0 and 1 become ``ann1`` and
     ``ann2``.
     """
     ticked = {n for n, of in table.columns.items() if n not in named and {*of.values} <= TICKED}
@@ -315,7 +319,7 @@ def with_ticked(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def _families(table: Table, names: Collection[str], mark: str) -> dict[str, dict[str, str]]:
-    """Return columns by label and by their names' opening, if they tick the same labels."""
+    """Group columns by the beginning of their names, then by label. Labels must be the same."""
     families: dict[str, dict[str, str]] = defaultdict(dict)
     for name in table.columns:
         opening, _, label = name.rpartition(mark)
@@ -330,7 +334,7 @@ def _families(table: Table, names: Collection[str], mark: str) -> dict[str, dict
 
 
 def _ticks_one(columns: Sequence[Sequence[str]]) -> bool:
-    """Return whether columns of 0 and 1 have exactly one 1 in each row that isn't blank."""
+    """Return whether columns of 0 and 1 have exactly one 1 in each nonblank row."""
     rows = [row for row in zip(*columns, strict=True) if any(row)]
     return bool(rows) and all(all(row) and sum(float(c) for c in row) == 1 for row in rows)
 
@@ -340,10 +344,11 @@ def _chosen(labels: Sequence[str], row: Sequence[str]) -> list[str]:
 
 
 def with_choices(table: Table, named: Collection[str] = ()) -> Table:
-    """Convert columns whose only filled cell is the end of their header to a label column.
+    """Convert columns whose filled cells repeat the end of their header to a label column.
 
-    Columns ``tone:::polite`` and ``tone:::rude``, which say ``polite`` and ``rude`` or are blank,
-    become ``tone``: a label if each row has one, otherwise a set.
+    For example, ``tone:::polite`` and ``tone:::rude``, whose cells are blank or say ``polite`` and
+    ``rude``, become ``tone``. Its cells are labels if each row has one, and response sets
+    otherwise.
     """
     families: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for name, column in table.columns.items():
@@ -360,7 +365,7 @@ def with_choices(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def _joined(table: Table, name: str, labels: Mapping[str, str]) -> Table:
-    """Replace a column for each label with one column of the chosen labels."""
+    """Replace the columns for labels with one column of chosen labels."""
     filled = {label: table.columns[column].codes != EMPTY for column, label in labels.items()}
     chosen = [[label for label in filled if filled[label][row]] for row in range(table.n_rows)]
     single = all(len(of) <= 1 for of in chosen)
@@ -371,9 +376,10 @@ def _joined(table: Table, name: str, labels: Mapping[str, str]) -> Table:
 
 
 def follows_from(table: Table, name: str, raters: Sequence[str]) -> bool:
-    """Return whether the ratings in a row determine a column, whatever their order.
+    """Return whether a row's ratings, in any order, determine a column.
 
-    A mean, a majority and an estimate of the true label do; another rater's answers don't.
+    They determine a mean, a majority or an estimate of the true label, but not another rater's
+    answers.
     """
     table = _spaced(table, [name, *raters])
     codes = _shared_codes([table.columns[rater] for rater in raters])
@@ -385,10 +391,10 @@ def follows_from(table: Table, name: str, raters: Sequence[str]) -> bool:
 
 
 def names_cell(table: Table, name: str) -> bool:
-    """Return whether each cell in a column equals a cell in another column of its row.
+    """Return whether each cell in a column equals another cell in its row.
 
-    The other columns differ from each other in every row, like the sides in a rater's choice, so
-    the cell says which side was chosen and isn't a label.
+    The other columns must differ from each other in every row, like compared answers. The cell then
+    says which answer was chosen and isn't a label.
     """
     table = _spaced(table, [*table.columns])
     column = table.columns[name]
@@ -407,7 +413,7 @@ def names_cell(table: Table, name: str) -> bool:
 
 
 def _shared_codes(columns: Sequence[Column]) -> Codes:
-    """Number the cells of several columns, with one number for equal texts."""
+    """Encode the cells of several columns with a shared code for equal texts."""
     index: dict[str, int] = {}
     return np.column_stack(
         [
@@ -420,13 +426,13 @@ def _shared_codes(columns: Sequence[Column]) -> Codes:
 
 
 def repeats(column: Column) -> bool:
-    """Return whether any cell in a column lists a member twice."""
+    """Return whether any list in a column contains a member twice."""
     lists = (list_of(text) or () for text in column.values)
     return any(len(part) > len({*map(str, part)}) for part in lists)
 
 
 def recur(column: Column) -> bool:
-    """Return whether members of a column's lists occur in several rows, as raters do."""
+    """Return whether the members of a column's lists recur in other rows, as raters do."""
     rows: Counter[str] = Counter()
     for text, n in zip(column.values[:LOOKED_AT], column.counts[1:].tolist(), strict=False):
         rows.update(dict.fromkeys({str(part) for part in list_of(text) or ()}, n))

@@ -1,4 +1,4 @@
-"""The commented `task.yaml` of a task that was made from a table."""
+"""The commented `task.yaml` for a task from a table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TAU = "An item is positive when at least this share of raters would accept a pos
 def commented(
     described: Mapping[str, Any], raters: Mapping[str, int], table: str
 ) -> Iterator[Field]:
-    """Yield a task's fields with comments, and examples of missing fields.
+    """Yield a task's fields with comments, and commented-out examples of missing fields.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A column per rater, or per criterion and rater."""
+"""Finders for tables with a column per rater, or per criterion and rater."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", ": ", " ", "", " (", " [")
 
 
 def find_wide(draft: RoleDraft) -> bool:
-    """Find the raters' columns among those with the same labels."""
+    """Find the raters' columns among columns with the same labels."""
     facts = draft.facts
     excluded = column_words.MARGINS - column_words.MEASURES | column_words.CRITERIA
     who = who_are([n for n in draft.free() if n not in facts.opaque])
@@ -118,7 +118,7 @@ def find_wide(draft: RoleDraft) -> bool:
 
 
 def _only_rises(draft: RoleDraft, name: str) -> bool:
-    """Return whether a column contains numbers that never fall, as row numbers do."""
+    """Return whether a column contains numbers that never decrease, like row numbers."""
     return draft.facts.is_numbers(name) and rises(numbers(draft.facts[name]))
 
 
@@ -135,7 +135,7 @@ def _people_left_out(draft: RoleDraft, who: Mapping[str, str]) -> list[str]:
 
 
 def _may_be_ratings(draft: RoleDraft, name: str, *, is_person: bool) -> bool:
-    """Return whether a column contains labels or lists or, if named after a person, numbers."""
+    """Return whether a column contains labels, lists or, if named after a person, numbers."""
     facts = draft.facts
     if facts[name].unique and facts.called(name, column_words.TEXTS):
         return False
@@ -146,7 +146,7 @@ def _may_be_ratings(draft: RoleDraft, name: str, *, is_person: bool) -> bool:
 
 
 def _overlaps(draft: RoleDraft, name: str, others: Sequence[str]) -> bool:
-    """Return whether a column shares a label with any of several others, or there are none."""
+    """Return whether a column shares a label with other columns, or can't be compared with them."""
     own = {label.casefold() for label in draft.facts.labels(name)}
     rest = {label.casefold() for n in others if n != name for label in draft.facts.labels(n)}
     few = draft.facts[name].n_filled < MIN_ROWS
@@ -154,14 +154,14 @@ def _overlaps(draft: RoleDraft, name: str, others: Sequence[str]) -> bool:
 
 
 def _others_than_most(draft: RoleDraft, columns: Sequence[str]) -> list[str]:
-    """Return the columns without a link of shared labels to most of the columns."""
+    """Return the columns that shared labels don't link to the largest group of columns."""
     families = [_linked(draft, name, columns) for name in columns]
     largest = max(families, key=len, default=[])
     return [name for name in columns if name not in largest]
 
 
 def _linked(draft: RoleDraft, first: str, columns: Sequence[str]) -> list[str]:
-    """Return a column and all columns linked to it by shared labels."""
+    """Return a column and all columns that shared labels link to it, directly or indirectly."""
     linked, rest = [first], [name for name in columns if name != first]
 
     def is_near(name: str) -> bool:
@@ -215,9 +215,9 @@ def _who_doubt(
 
 
 def judges_beside_raters(draft: RoleDraft) -> None:
-    """Find models among columns that share the labels of the user's raters.
+    """Find models among the columns that share labels with the user's rater columns.
 
-    Rater columns whose names form a grid of two words are named after criterion and rater.
+    If the rater columns' names form a grid of two words, the words are criterion and rater.
     """
     raters = draft.mapping.raters
     grids = [grid for grid in name_grids(draft.facts, raters) if {*grid.raters} == {*raters}]
@@ -235,7 +235,7 @@ def judges_beside_raters(draft: RoleDraft) -> None:
 
 
 def find_item_of_rows(draft: RoleDraft) -> None:
-    """Find the column that names a row, or none if rows are numbered."""
+    """Find the column that names each row. Without such a column, rows are numbered."""
     facts = draft.facts
     within: tuple[str, ...] = tuple(filter(None, [draft.mapping.criterion]))
     if not within and "criterion" not in draft.fixed:
@@ -290,7 +290,7 @@ def find_pattern(draft: RoleDraft) -> bool:
 
 
 def _ticks_doubt(draft: RoleDraft) -> None:
-    """Ask about criteria of 0 and 1 if each rater ticks at least one, as in a set's options."""
+    """Ask about criteria of 0 and 1 if each rater ticks at least one, as for options of a set."""
     by_rater: dict[str, list[str]] = {}
     for name in draft.mapping.raters:
         by_rater.setdefault(draft.mapping.criterion_and_rater(name)[1], []).append(name)
@@ -304,18 +304,18 @@ def _ticks_doubt(draft: RoleDraft) -> None:
 
 @dataclass(frozen=True)
 class NameGrid:
-    """Columns that are each named after a criterion and a rater.
+    """Columns whose names combine criteria and raters.
 
     Attributes
     ----------
     pattern : str
-        Pattern in the form that `pattern_of` reads.
+        Pattern for the names, as `pattern_of` reads it.
     raters, judges : tuple of str
-        Columns whose second word is a place or a person, and those with a model's name.
+        Columns of raters, and columns with a model's name.
     is_called : bool
         Whether the names contain words for raters, or numbers.
     is_sure : bool
-        Whether each pair has a column, and none of the columns can be something else.
+        Whether each pair of criterion and rater has a column, and no column can be something else.
     """
 
     pattern: str
@@ -326,7 +326,7 @@ class NameGrid:
 
 
 def name_grids(facts: Facts, names: Sequence[str]) -> list[NameGrid]:
-    """Return the grids of criteria and raters in column names, the likeliest first."""
+    """Return the grids of criteria and raters in column names, with the likeliest first."""
     found = []
     for pattern in _patterns():
         matches = {n: match for n in names if (match := pattern_of(pattern).fullmatch(n))}
@@ -353,7 +353,7 @@ def name_grids(facts: Facts, names: Sequence[str]) -> list[NameGrid]:
 
 
 def _is_called(name: str, criterion: str, rater: str) -> bool:
-    """Return whether the second part of a name indicates a rater, and the first doesn't."""
+    """Return whether the second part of a name indicates a rater and the first part doesn't."""
     is_else = names_model(name) or criterion[-1].isdigit() or _names_raters(criterion)
     return _is_place(rater) and not is_else
 
@@ -367,7 +367,7 @@ def _patterns() -> Iterator[str]:
 
 
 def _end_alike(criteria: Collection[str]) -> bool:
-    """Return whether the last words of all criteria are one word that belongs to raters."""
+    """Return whether all criteria end in the same word, which then belongs to the raters' names."""
     words = [parts(name) for name in criteria]
     ends = {name[-1] for name in words if len(name) > 1}
     return (
@@ -376,7 +376,7 @@ def _end_alike(criteria: Collection[str]) -> bool:
 
 
 def _is_place(name: str) -> bool:
-    """Return whether part of a name is a rater's: a number, or a word for raters with one."""
+    """Return whether part of a name stands for a rater: a number, or a word for raters."""
     words = parts(name)
     numbered = len(words) > 1 and words[-1].isdecimal() and len(words[0]) == 1
     called = bool(words) and opens_with_rater(words[:1])
