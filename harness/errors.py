@@ -81,7 +81,7 @@ def use_one_of(name: str, names: Iterable[str], *, none: str) -> str:
     Parameters
     ----------
     name : str
-        The name that isn't known.
+        The name that is not known.
     names : iterable of str
         The names that are known.
     none : str
@@ -108,7 +108,7 @@ class HarnessError(Exception):
     problem : str
         Where it is and what was found.
     advice : str
-        What to do about it, as a sentence; empty if the problem says it or it's clear from that.
+        What to do about it, as a sentence; empty if the problem says it or it is clear from that.
     """
 
     exit_code = ExitCode.WRONG_INPUT

@@ -1,4 +1,4 @@
-"""What is loaded by name: plug-ins of other distributions, and edges, which the core doesn't need.
+"""Loading of objects by name: plug-ins, and edges that the core does not need.
 
 Without an edge its commands are gone, and what else it offers is refused in one line. Loading a
 library may need state of the process, such as environment variables, to be changed for a while.
@@ -58,7 +58,7 @@ def _names(group: str, _places: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
 
 
 def _changed_at(place: str) -> int:
-    """Return when a folder of ``sys.path`` was changed, in ns since 1970, or 0 if there is none."""
+    """Return the modification time of a folder in ns since 1970, or 0 if there is no folder."""
     try:
         return Path(place).stat().st_mtime_ns
     except OSError:
@@ -66,7 +66,7 @@ def _changed_at(place: str) -> int:
 
 
 def built_in(group: str, package: str, places: Mapping[str, str]) -> dict[str, EntryPoint]:
-    """Return entry points of the package's own, from names to ``module:object``."""
+    """Convert names and their ``module:object`` paths to this package's entry points."""
     return {name: EntryPoint(name, f"{package}.{place}", group) for name, place in places.items()}
 
 
@@ -76,7 +76,7 @@ def _loaded(entry: EntryPoint) -> Any:  # noqa: ANN401 -- whatever the entry poi
 
 
 def load(group: str, name: str, own: Mapping[str, EntryPoint] | None = None) -> Any:  # noqa: ANN401 -- as above
-    """Load the object that is registered under a name.
+    """Load the object that an entry point registers under a name.
 
     Parameters
     ----------
@@ -111,12 +111,12 @@ def load(group: str, name: str, own: Mapping[str, EntryPoint] | None = None) -> 
 
 
 def in_one_line(error: BaseException) -> str:
-    """Return the type and message of an error of a plug-in, on one line."""
+    """Return the type and message of a plug-in's error on one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:MAX_PROBLEM_CHARS]
 
 
 def edge(name: str, offers: type[Offers]) -> Offers:
-    """Load an edge of this package, one of `EDGES`.
+    """Load one of this package's edges, which `EDGES` lists.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def edge(name: str, offers: type[Offers]) -> Offers:
 
 
 def check_edge(name: str) -> None:
-    """Raise an error if an edge is missing in this installation, without loading the edge.
+    """Raise an error if this installation lacks an edge. The edge is not loaded.
 
     Raises
     ------
@@ -148,14 +148,14 @@ def check_edge(name: str) -> None:
 
 
 def has_edge(name: str) -> bool:
-    """Return whether an edge is in this installation, without loading the edge."""
+    """Return whether this installation includes an edge. The edge is not loaded."""
     package, _, _ = EDGES[name].rpartition(".")
     return find_spec(package) is not None and find_spec(EDGES[name]) is not None
 
 
 @contextmanager
 def variables_set(**variables: str) -> Iterator[None]:
-    """Set environment variables that a library reads when it is imported or called."""
+    """Set environment variables for a library, and restore them at the end of the block."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -170,7 +170,7 @@ def variables_set(**variables: str) -> Iterator[None]:
 
 @contextmanager
 def silenced(loggers: Collection[str], warnings_about: Collection[str] = ()) -> Iterator[None]:
-    """Keep loggers from passing on messages, and ignore warnings that match given patterns."""
+    """Silence loggers, and ignore warnings that match the given patterns."""
     own = [(logging.getLogger(name), logging.getLogger(name).level) for name in loggers]
     with warnings.catch_warnings():
         for message in warnings_about:
@@ -185,7 +185,7 @@ def silenced(loggers: Collection[str], warnings_about: Collection[str] = ()) -> 
 
 
 class SharedBlock:
-    """A context manager that can be entered again while it is open. The last exit closes it.
+    """Context manager that can be entered again while it is open. The last exit closes it.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class SharedBlock:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Be inside."""
+        """Enter the block, and leave it at the end."""
         with self._mutex:
             if not self._n_inside:
                 self._block.enter_context(self._opened())

@@ -265,7 +265,7 @@ def load_run(run: str | Path | None = None, *, out: str | Path | None = None) ->
     Raises
     ------
     RunError
-        If the run doesn't exist or cannot be read.
+        If the run does not exist or cannot be read.
 
     Examples
     --------

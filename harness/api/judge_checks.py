@@ -49,7 +49,7 @@ def check(
     judge : str
         An alias or a litellm model, or the name of a judge of the run.
     task : str, Path or Task, optional
-        Task with the items to use, which don't need ratings. By default the bundled task
+        Task with the items to use, which do not need ratings. By default the bundled task
         ``toxicity``.
     run : Run, str or Path, optional
         Check a judge of this run on its items, and keep the card for its report.

@@ -158,7 +158,7 @@ def load_task(task: TaskLike, *, mapping: TableMapping | None = None) -> Task:
     Raises
     ------
     TaskError
-        If the task doesn't exist, or something in it is wrong.
+        If the task does not exist, or something in it is wrong.
 
     Examples
     --------

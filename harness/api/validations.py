@@ -99,7 +99,7 @@ def confirm_verdicts(
 ) -> Validation:
     """Validate one judge on the held-out items of `validate`, and recommend whether to use it.
 
-    You can confirm only one judge, and only once. Its tests don't account for other judges.
+    You can confirm only one judge, and only once. Its tests do not account for other judges.
 
     Parameters
     ----------

@@ -196,7 +196,7 @@ class JudgeSpec(BaseModel):
         the folder of `judges.yaml`.
     both_orders : bool or None
         Whether samples for an item of a pairwise task alternate between both orders of its answers.
-        By default true if the task has ``pairwise`` and the judge reads prompts and isn't
+        By default true if the task has ``pairwise`` and the judge reads prompts and is not
         ``logprob-calibrated``, which corrects position bias itself. A run records the value.
     images : bool or None
         Whether the model reads images. By default as in litellm's list for hosted models, and true
@@ -250,7 +250,7 @@ class JudgeSpec(BaseModel):
         """Return the number of verdicts per item and elicitation for the requested number.
 
         The number is even if answers are shown in both orders. Otherwise a round with more of one
-        order would differ from the run even if the judge hasn't changed.
+        order would differ from the run even if the judge has not changed.
         """
         n_orders = N_ORDERS if self.both_orders else 1
         n = 1 if self.asking.gives_distribution else wanted or self.samples
@@ -394,8 +394,8 @@ def control_judges(specs: Iterable[JudgeSpec]) -> frozenset[str]:
 def easier_strategies(spec: JudgeSpec, task: Task) -> tuple[str, ...]:
     """Return names of strategies that would make the judge's replies easier to parse.
 
-    Log-probabilities cover the first token, which isn't the answer if a model reasons first.
-    Anthropic doesn't report any.
+    Log-probabilities cover the first token, which is not the answer if a model reasons first.
+    Anthropic does not report any.
     """
     if spec.kind == "smollm2" and spec.asking.easier and task.verbalised is not None:
         return ("verbalised",)

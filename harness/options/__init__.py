@@ -1,1 +1,1 @@
-"""Options: how they are declared, and as keyword arguments."""
+"""Declarations of options, and options as keyword arguments."""

@@ -1,4 +1,4 @@
-"""Options of the commands and of the Python API, each declared once, by concern."""
+"""Options of the commands and of the Python API, each declared once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WITHIN = 0.05  # largest difference of mean losses that doesn't matter in a race
 
 
 def _parse_replies(number: object) -> int | Literal["inf"] | None:
-    """Read a number of replies. Infinity is a word, because JSON has no number for it."""
+    """Validate a number of replies. Infinity becomes "inf", which JSON can store."""
     if number is None:
         return None
     if number in ("inf", inf):
@@ -51,7 +51,7 @@ RepliesCompared: TypeAlias = Annotated[int | Literal["inf"] | None, BeforeValida
 
 
 class Tau(Options):
-    """The cut-off of a positive answer."""
+    """Option for the cut-off of a positive answer."""
 
     panel: ClassVar[str] = "Statistics"
     tau: float | None = option(
@@ -60,7 +60,7 @@ class Tau(Options):
 
 
 class RankedBy(Tau):
-    """The metric or ratings that rank judges."""
+    """Options for the metric or the ratings that rank judges."""
 
     metric: str | None = option(
         None, "Metric that ranks, e.g. 'hit_rate(h/h)'. Default: the metric of {ranks_by}."
@@ -89,7 +89,7 @@ class RankedBy(Tau):
 
 
 class Confidence(Options):
-    """The confidence level."""
+    """Option for the confidence level."""
 
     panel: ClassVar[str] = "Statistics"
     confidence: float | None = option(
@@ -98,7 +98,7 @@ class Confidence(Options):
 
 
 class Choices(Confidence, RankedBy):
-    """A user's choices about the numbers, or None for the task's choice or the default."""
+    """Options for computing the numbers. None stands for the task's setting or the default."""
 
     replies: RepliesCompared = option(
         None,
@@ -130,25 +130,25 @@ class Choices(Confidence, RankedBy):
     )
 
     def explicit(self) -> dict[str, Any]:
-        """Return the choices that aren't None."""
+        """Return the choices that are not None."""
         return self.model_dump(exclude_none=True)
 
 
 class Seed(Options):
-    """The seed of everything random."""
+    """Option for the random seed."""
 
     panel: ClassVar[str] = "Statistics"
     seed: int = option(0, "Seed of everything random.", ge=0)
 
 
 class Quick(Options):
-    """Size of a simulation."""
+    """Options for the size of a simulation."""
 
     quick: bool = option(False, "Simulate less: at most about a minute on two cores.")
 
 
 class Samples(Options):
-    """Replies per judge and item."""
+    """Option for the number of replies per judge and item."""
 
     panel: ClassVar[str] = "How to run judges"
     samples: int | None = option(
@@ -157,29 +157,29 @@ class Samples(Options):
 
 
 class FirstItems(Options):
-    """Limit on the number of items."""
+    """Option to limit the number of items."""
 
     limit: int | None = option(None, "Only the first N items.", ge=1)
 
 
 class Criterion(Options):
-    """Items of one criterion."""
+    """Option to select the items of one criterion."""
 
     criterion: str | None = option(None, "Only items with this criterion.", rare=True)
 
 
 class Items(Criterion, FirstItems):
-    """Selection of a task's items."""
+    """Options that select a task's items."""
 
 
 class CheckedItems(Items):
-    """Items for checking a judge."""
+    """Option for the items on which to check a judge."""
 
     limit: int = option(N_CHECKED, "Run the judge on the first N items.", ge=1)
 
 
 class Ledger(Options):
-    """Judges that count as tried on the same items."""
+    """Option to start a new ledger of judges tried on the same items."""
 
     panel: ClassVar[str] = "Statistics"
     new_ledger: bool = option(
@@ -188,7 +188,7 @@ class Ledger(Options):
 
 
 class Holdout(Options):
-    """Items held out for a confirmation."""
+    """Option to hold out items for a confirmation."""
 
     panel: ClassVar[str] = "Statistics"
     holdout: float | None = option(
@@ -204,11 +204,11 @@ OWN_VERDICTS = "a run has its own verdicts, items and seed"
 
 
 class Validating(Holdout, Ledger, Seed, Items):
-    """The items to validate, and how to resample them."""
+    """Options for the items to validate and how to resample them."""
 
 
 class Elicitations(Options):
-    """Forms of the question to judges."""
+    """Options for how judges are asked about an item."""
 
     panel: ClassVar[str] = "How to run judges"
     elicitations: tuple[Elicitation, ...] | None = option(
@@ -221,7 +221,7 @@ class Elicitations(Options):
     @model_validator(mode="before")
     @classmethod
     def _in_order(cls, values: object) -> object:
-        """Sort elicitations by the order of their requests."""
+        """Sort elicitations in the order of their requests."""
         if not isinstance(values, dict):
             return values
         chosen = values.get("elicitations")
@@ -233,7 +233,7 @@ class Elicitations(Options):
 
 
 class Shuffling(Options):
-    """Order of the options in prompts."""
+    """Option for the order of options in prompts."""
 
     panel: ClassVar[str] = "How to run judges"
     shuffle_options: bool = option(
@@ -242,7 +242,7 @@ class Shuffling(Options):
 
 
 class ItemText(Options):
-    """Option to keep items' texts."""
+    """Option to store items' texts."""
 
     panel: ClassVar[str] = "Storage"
     item_text: bool = option(
@@ -254,7 +254,7 @@ class ItemText(Options):
 
 
 class PromptFiles(Options):
-    """Prompt templates for judges."""
+    """Option for the prompt templates of judges."""
 
     panel: ClassVar[str] = "How to run judges"
     prompts: Path | None = option(
@@ -266,7 +266,7 @@ class PromptFiles(Options):
 
 
 class Asking(PromptFiles, ItemText, Shuffling, Samples, Elicitations):
-    """Number, limits and kind of requests to judges."""
+    """Options for the number, the limits and the kind of requests to judges."""
 
     panel: ClassVar[str] = "How to run judges"
     pairs: int | None = option(
@@ -286,7 +286,7 @@ class Asking(PromptFiles, ItemText, Shuffling, Samples, Elicitations):
     @model_validator(mode="before")
     @classmethod
     def _pairs_by_default(cls, values: object) -> object:
-        """Ask in pairs too, unless the elicitations are set."""
+        """Request pairs by default, unless the elicitations are set."""
         if not isinstance(values, dict):
             return values
         if values.get("elicitations") is None:
@@ -299,7 +299,7 @@ class Asking(PromptFiles, ItemText, Shuffling, Samples, Elicitations):
 
 
 class Within(Options):
-    """The difference that doesn't matter in a race."""
+    """Option for the difference that does not matter in a race."""
 
     panel: ClassVar[str] = "Cost"
     within: float | None = option(
@@ -336,7 +336,7 @@ class RaceOption(Options):
 
 
 class MaxCost(Options):
-    """Cost limit of a run."""
+    """Option for the cost limit of a run."""
 
     panel: ClassVar[str] = "Cost"
     max_cost: float | None = option(
@@ -345,7 +345,7 @@ class MaxCost(Options):
 
 
 class Limit(MaxCost):
-    """Cost limit of a run, and whether to continue past warnings."""
+    """Options for the cost limit of a run, and for enforcing it softly."""
 
     max_cost_soft: bool = option(
         False,
@@ -360,20 +360,20 @@ class Limit(MaxCost):
     )
 
     def changes(self) -> dict[str, object]:
-        """Return the options that are set, to change a run's limits."""
+        """Return the options that are set and that change a run's limits."""
         flags = {"max_cost_soft": self.max_cost_soft, "keep_going": self.keep_going}
         changes: dict[str, object] = {name: True for name, is_set in flags.items() if is_set}
         return changes if self.max_cost is None else {"max_cost": self.max_cost, **changes}
 
     def after(self, spent_usd: float) -> Self:
-        """Return the options with the limit that remains after some of it was spent."""
+        """Return the options with the limit reduced by the amount already spent."""
         if self.max_cost is None:
             return self
         return self.model_copy(update={"max_cost": max(0.0, self.max_cost - spent_usd)})
 
 
 class BudgetOptions(Limit):
-    """Cost limit of a run, and the reply length it assumes."""
+    """Options for the cost limit of a run, and for the length of replies."""
 
     panel: ClassVar[str] = "Cost"
     reply_cap: int | None = option(
@@ -388,19 +388,19 @@ class BudgetOptions(Limit):
 
     @property
     def added_cap(self) -> int | None:
-        """Token limit for judges without one, or None for no limit."""
+        """Token limit for judges that have none, or None to add no limit."""
         needs_cap = self.max_cost is not None and not self.max_cost_soft
         return self.reply_cap or (REPLY_CAP if needs_cap else None)
 
 
 def check_limit(limit: Limit) -> None:
-    """Refuse a soft limit without a limit."""
+    """Reject the option for a soft limit if there is no limit."""
     if limit.max_cost_soft and limit.max_cost is None:
         raise OptionError("", "{max_cost_soft} needs a limit", "Add {max_cost}")
 
 
 class ResumeOptions(Limit, CompleteWinner):
-    """Options that a resumed run can change."""
+    """Options that can change when a run is resumed."""
 
     def changes(self) -> dict[str, object]:
         """Return the options that are set."""
@@ -411,25 +411,25 @@ class ResumeOptions(Limit, CompleteWinner):
 class RunOptions(
     BudgetOptions, Holdout, Ledger, Seed, Items, CompleteWinner, Within, RaceOption, Asking
 ):
-    """A new run's items and kinds of requests, as part of its manifest."""
+    """Options of a new run that are stored in its manifest."""
 
 
 class BaseUrl(Options):
-    """Server of judges that aren't aliases."""
+    """Option for the server of judges that are not aliases."""
 
     panel: ClassVar[str] = "How to run judges"
     base_url: str | None = option(None, "OpenAI-compatible server for judges that aren't aliases.")
 
 
 class KeyEnv(Options):
-    """API key of a server."""
+    """Option for a server's API key."""
 
     panel: ClassVar[str] = "How to run judges"
     key_env: str | None = option(None, "Environment variable with that server's key.")
 
 
 class JudgesFile(Options):
-    """Aliases of judges."""
+    """Option for the file with aliases of judges."""
 
     panel: ClassVar[str] = "How to run judges"
     judges_file: Path | None = option(
@@ -438,7 +438,7 @@ class JudgesFile(Options):
 
 
 class Redirects(Options):
-    """Whether providers can redirect requests."""
+    """Option to allow providers that can redirect requests."""
 
     panel: ClassVar[str] = "How to run judges"
     allow_redirects: bool = option(
@@ -447,11 +447,11 @@ class Redirects(Options):
 
 
 class Server(Redirects, JudgesFile, KeyEnv, BaseUrl):
-    """Server, key and aliases of judges."""
+    """Options for the server, the key and the aliases of judges."""
 
 
 class StoreOption(Options):
-    """Store that is shared with other machines."""
+    """Option for a store that is shared with other machines."""
 
     panel: ClassVar[str] = "Storage"
     store: str | None = option(
@@ -464,7 +464,7 @@ class StoreOption(Options):
 
 
 class Cache(Options):
-    """Folder for replies."""
+    """Option for the folder of the response cache."""
 
     panel: ClassVar[str] = "Storage"
     cache: Path | None = option(
@@ -473,7 +473,7 @@ class Cache(Options):
 
 
 class BudgetName(Options):
-    """Name of a cost limit that runs share."""
+    """Option to name a cost limit that several runs share."""
 
     panel: ClassVar[str] = "Storage"
     budget_name: str = option(
@@ -486,7 +486,7 @@ class BudgetName(Options):
 
 
 class Executor(Options):
-    """Processes that run judges."""
+    """Option for the processes that run judges."""
 
     panel: ClassVar[str] = "Storage"
     executor: str = option(
@@ -499,7 +499,7 @@ class Executor(Options):
 
 
 class StoredReplies(Options):
-    """Use of stored replies."""
+    """Options for the use of stored replies."""
 
     panel: ClassVar[str] = "Storage"
     refresh: bool = option(False, "Send every request again, and replace the stored replies.")
@@ -507,17 +507,17 @@ class StoredReplies(Options):
 
 
 class Place(StoredReplies, Executor, BudgetName, StoreOption, Cache):
-    """Where judges run and where replies are kept."""
+    """Options for where judges run and where replies are stored."""
 
     @property
     def resume_words(self) -> list[str]:
-        """Command-line words that make a resumed run treat stored replies in the same way."""
+        """Words for a resume command that make it treat stored replies in the same way."""
         words = {"--refresh": self.refresh, "--no-store": self.no_store}
         return [word for word, is_given in words.items() if is_given]
 
 
 def check_place(place: Place) -> None:
-    """Refuse a store together with cache options, and a cluster without a store."""
+    """Reject options that conflict with a shared store, and a cluster without a shared store."""
     if place.store is None and place.executor != "local":
         raise OptionError("", "processes on a cluster need a shared store", "Add {store}")
     if place.refresh and place.no_store:
@@ -530,24 +530,24 @@ def check_place(place: Place) -> None:
 
 
 class Out(Options):
-    """Folder of the run folders."""
+    """Option for the folder that contains the run folders."""
 
     panel: ClassVar[str] = "Storage"
     out: Path | None = option(None, "Folder of the run folders. Default: $HARNESS_RUNS or ./runs.")
 
 
 class RunPlace(Out, Place):
-    """Where judges run, and where replies and runs are kept."""
+    """Options for where judges run, and where replies and runs are stored."""
 
 
 class TaskOption(Options):
-    """The task."""
+    """Option for the task."""
 
     task: str | None = option(None, "Name of a task, or path of a task folder.", flag="--task -t")
 
 
 class MovedTask(TaskOption):
-    """The task of a run."""
+    """Option for a run's task."""
 
     task: str | None = option(
         None, "Name or path of the task, if the task has moved.", flag="--task -t"
@@ -555,7 +555,7 @@ class MovedTask(TaskOption):
 
 
 class Judges(Options):
-    """The judges."""
+    """Option for the judges."""
 
     judges: Names = option(
         None,
@@ -565,18 +565,18 @@ class Judges(Options):
 
 
 class Subject(Judges, TaskOption):
-    """The task and the judges."""
+    """Options for the task and the judges."""
 
 
 class Unasked(Options):
-    """Whether a command skips the confirmation before it writes or removes anything."""
+    """Option to skip the confirmation before a command writes or removes anything."""
 
     panel: ClassVar[str] = "Output"
     unasked: bool = option(False, "Don't ask for confirmation.", flag="--yes -y")
 
 
 class DryRun(Options):
-    """Whether a command only shows its plan."""
+    """Option to show a command's plan without running it."""
 
     panel: ClassVar[str] = "Output"
     dry_run: bool = option(
@@ -585,7 +585,7 @@ class DryRun(Options):
 
 
 class FailUnless(Options):
-    """Requirement for the recommendation."""
+    """Option to require a recommendation."""
 
     panel: ClassVar[str] = "Output"
     fail_unless: Literal["use", "use_if_independent", "best_not_proven"] | None = option(
@@ -594,48 +594,48 @@ class FailUnless(Options):
 
 
 class Json(Options):
-    """Whether the output is JSON."""
+    """Option to print JSON."""
 
     panel: ClassVar[str] = "Output"
     as_json: bool = option(False, "Print JSON instead of a table.", flag="--json")
 
 
 class DetailsOption(Options):
-    """Whether the output is complete."""
+    """Option to print all details."""
 
     panel: ClassVar[str] = "Output"
     details: bool = option(False, "Print everything: all evidence, causes and costs.")
 
 
 class JsonOrDetails(Json, DetailsOption):
-    """Whether the output is JSON, or complete text."""
+    """Options to print JSON or all details."""
 
 
 class Quiet(Options):
-    """Whether only the result is printed."""
+    """Option to print only the result."""
 
     panel: ClassVar[str] = "Output"
     quiet: bool = option(False, "Print only the result.", flag="--quiet -q")
 
 
 class Reporting(Json, Quiet):
-    """Format of the output."""
+    """Options for the format of the output."""
 
 
 class Sending(Reporting, DryRun):
-    """Whether requests are sent, and the output format."""
+    """Options for a dry run and for the output format."""
 
 
 class Printing(Reporting, DetailsOption):
-    """Format and amount of the output."""
+    """Options for the format and the amount of output."""
 
 
 class DecisionPrinting(Printing, FailUnless):
-    """Output format, and exit code by result."""
+    """Options for the output format and for an exit code that depends on the result."""
 
 
 class Handling(DecisionPrinting, Sending):
-    """Confirmation, output format and exit code of a command."""
+    """Options for a command's confirmation, output format and exit code."""
 
 
 NO_CHOICES, NO_LIMIT, NO_SERVER, HERE, ALL_ITEMS = (

@@ -1,4 +1,4 @@
-"""Declaration of options, and the mapping from models to a command's options.
+"""Declaration of options, and conversion of models to a command's options.
 
 A model contains the options of one concern. A field has its default and bounds, and `option` adds
 the help. A command or a function of the API accepts all options of the models that it names. The
@@ -56,7 +56,7 @@ PANELS = (  # panels of a help page, in order
 
 
 class Options(BaseModel):
-    """Options of one concern.
+    """Base class of options that belong together.
 
     Attributes
     ----------
@@ -69,13 +69,13 @@ class Options(BaseModel):
 
     @classmethod
     def of(cls, *parts: Options, **more: object) -> Self:
-        """Return the options, with values from models that declare some of them."""
+        """Build the options from models that declare some of them, and from other values."""
         values = {name: value for part in parts for name, value in part} | more
         defaults = {name: field.default for name, field in cls.model_fields.items()}
         return cls.model_validate({n: v for n, v in values.items() if v != defaults[n]})
 
     def words(self) -> list[str]:
-        """Return the options as command-line words."""
+        """Return the options as words of a command line."""
         words = []
         for name, declared in options_of(type(self)).items():
             value = getattr(self, name)
@@ -88,7 +88,7 @@ class Options(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DeclaredOption:
-    """A declared option.
+    """Option with its declared properties.
 
     Attributes
     ----------
@@ -131,13 +131,13 @@ class DeclaredOption:
     is_rare: bool
 
     def text(self, name_of: Callable[[str], str]) -> str:
-        """Return the help text, with names of other options in the reader's notation."""
+        """Return the help text, with other options' names in the notation of ``name_of``."""
         text = NAMED.sub(lambda found: name_of(found[1]), self.help)
         return text.replace("{{", "{").replace("}}", "}")
 
 
 class Bounds(TypedDict, total=False):
-    """Bounds of an option's value, as in `pydantic.Field`."""
+    """Bounds of an option's value, with names as in `pydantic.Field`."""
 
     ge: float
     gt: float
@@ -148,7 +148,7 @@ class Bounds(TypedDict, total=False):
 
 
 class Naming(Bounds, total=False):
-    """Bounds of an option's value, and how it is named and shown. See `option`."""
+    """Bounds of an option's value, with the option's names. See `option`."""
 
     flag: str
     metavar: str | None
@@ -210,7 +210,7 @@ def options_of(model: type[BaseModel]) -> dict[str, DeclaredOption]:
 
 
 def _owner(model: type[BaseModel], name: str) -> type[Options]:
-    """Return the class that first declares a field of a model."""
+    """Return the first class that declares a model's field."""
     return next(
         owner
         for owner in reversed(model.__mro__)
@@ -242,7 +242,7 @@ def _declared(name: str, field: FieldInfo, owner: type[Options]) -> DeclaredOpti
 
 
 def _range(metadata: Sequence[object]) -> str:
-    """Return a number's bounds in mathematical notation: ``0<=x<1``."""
+    """Return a number's bounds in mathematical notation, such as ``0<=x<1``."""
     signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
     bounds = {
         sign: f"{bound:g}"
@@ -258,7 +258,7 @@ def _range(metadata: Sequence[object]) -> str:
 
 
 def _kind_of(annotation: object, metadata: Sequence[object]) -> tuple[object, tuple[str, ...]]:
-    """Return the type of an option's values, and the values if they are fixed."""
+    """Return the type of an option's values, and all values if they are fixed."""
     if get_origin(annotation) in {Union, UnionType}:
         kinds = [member for member in get_args(annotation) if member is not NoneType]
         annotation = kinds[0] if len(kinds) == 1 else str
@@ -283,13 +283,13 @@ def declared_options() -> dict[str, DeclaredOption]:
 
 
 def flag_of(name: str) -> str:
-    """Return the name of an option on the command line."""
+    """Return an option's name on the command line."""
     known = declared_options().get(name)
     return known.flag if known else f"--{name.replace('_', '-')}"
 
 
 def leave_out(given: Iterable[str], problem: str, instead: str = "") -> None:
-    """Refuse options that have no effect.
+    """Reject the first of some options, because it has no effect.
 
     Raises
     ------
@@ -301,7 +301,7 @@ def leave_out(given: Iterable[str], problem: str, instead: str = "") -> None:
 
 
 def read_options(model: type[Model], values: Mapping[str, object]) -> Model:
-    """Check options' values, and use the defaults for those that are None.
+    """Check the values of options, and replace None by the default.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Options as keyword arguments of the Python API, derived from their declarations."""
+"""Keyword arguments of the Python API, derived from the declared options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TABLE = "If it describes a table of ratings, pass it as a key of mapping"
 def keywords(
     *models: type[Options], without: Sequence[str] = ()
 ) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-    """Give a function the models' options as keyword arguments instead of ``**options``.
+    """Replace a function's ``**options`` with the keyword arguments of some models.
 
     The options appear in its signature and docstring, except those in ``without``, which are only
     for the command line. Errors name arguments, not flags.
@@ -72,7 +72,7 @@ def keywords(
 
 
 def _described(declared: DeclaredOption) -> str:
-    """Return an option's paragraph for a docstring."""
+    """Return the paragraph that describes an option in a docstring."""
     kind = getattr(declared.kind, "__name__", str(declared.kind))
     if declared.values:
         kind = f"{{{', '.join(map(repr, declared.values))}}}"
@@ -83,7 +83,7 @@ def _described(declared: DeclaredOption) -> str:
 
 
 def in_python(error: HarnessError, *models: type[Options]) -> HarnessError:
-    """Replace flags by arguments in an error message, except within commands.
+    """Replace flags with argument names in an error message, except within commands.
 
     The flags are those of ``models`` and of all options for running or validating judges.
     """

@@ -1,4 +1,4 @@
-"""Options for using existing verdicts: reports, accepted verdicts, plans."""
+"""Options for using existing verdicts in reports, in plans and to accept verdicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.stats.modes import ErrorKind
 
 
 class VerdictFile(Options):
-    """Verdicts from another tool."""
+    """Option for a file with another tool's verdicts."""
 
     verdicts: Path | None = option(
         None, "Another tool's verdicts: jsonl, csv or parquet with item, judge, value."
@@ -20,12 +20,12 @@ class VerdictFile(Options):
 
 
 class RunOrVerdicts(Out, VerdictFile, TaskOption):
-    """Verdicts on a task, instead of a run."""
+    """Options for a run, or for a task with verdicts."""
 
     verdicts: Path | None = option(None, "With {task}: the verdicts, jsonl, csv or parquet.")
 
     def task_instead_of(self, run: object) -> str | None:
-        """Return the task whose verdicts replace a run, or None if there is a run.
+        """Return the task to use with verdicts, or None to use a run.
 
         Raises
         ------
@@ -48,20 +48,20 @@ class RunOrVerdicts(Out, VerdictFile, TaskOption):
 
 
 class Page(Options):
-    """Page for a command's result."""
+    """Option to write a command's result as a page."""
 
     panel: ClassVar[str] = "Output"
     page: Path | None = option(None, "Write the result into this file, as a page.")
 
 
 class JudgeName(Options):
-    """One judge."""
+    """Option for one judge."""
 
     judge: str = option(..., "The judge to run, from that run.", flag="--judge -j")
 
 
 class Trusting(Options):
-    """Conditions for accepting a judge's verdict without a person."""
+    """Options for when a judge's verdict can be accepted without a person's check."""
 
     max_error: float | None = option(
         None, "Maximum share of errors among accepted verdicts, such as 0.1.", gt=0, lt=1
@@ -75,7 +75,7 @@ class Trusting(Options):
 
 
 class RaterNames(Options):
-    """Raters' names in files to pass on."""
+    """Option for raters' names in files to share."""
 
     panel: ClassVar[str] = "Output"
     show_raters: bool = option(

@@ -1,4 +1,4 @@
-"""Options of a search for a better way of asking a judge."""
+"""Options of a search for a better way to query a judge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.options.declaration import Options, option
 
 
 class Searching(Options):
-    """Length of a search for a better way of asking."""
+    """Options for the length of a search."""
 
     rounds: int = option(3, "Rounds of candidates, each against the best so far.", ge=1, le=20)
     candidates: int = option(4, "Maximum number of other ways of asking per round.", ge=1, le=20)
@@ -28,7 +28,7 @@ class Searching(Options):
 
 
 class SearchedHoldout(Holdout):
-    """Items held out for the end of a search."""
+    """Option to hold out items for the end of a search."""
 
     holdout: float | None = option(
         None,
@@ -41,7 +41,7 @@ class SearchedHoldout(Holdout):
 
 
 class SearchedDifference(Within):
-    """The difference that doesn't matter in a search."""
+    """Option for the difference that does not matter in a search."""
 
     within: float | None = option(
         None,
@@ -54,8 +54,8 @@ class SearchedDifference(Within):
 
 
 class SearchSettings(Limit, SearchedHoldout, Seed, Criterion, SearchedDifference):
-    """Items and cost limit of a search."""
+    """Options for the items and the cost limit of a search."""
 
 
 class SearchPlace(Out, Cache):
-    """Folders for a search's replies and runs."""
+    """Options for where a search's replies and runs are stored."""

@@ -1,1 +1,1 @@
-"""Runs: folders, ledger, and where verdicts come from."""
+"""Run folders, the ledger of tried judges, and the sources of verdicts."""

@@ -1,4 +1,4 @@
-"""Items for judges in each elicitation of a run."""
+"""Items on which a run's judges are queried, by elicitation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ItemsByElicitation = dict["Elicitation", tuple["Item", ...]]
 
 
 def items_of(task: Task, config: RunConfig) -> tuple[Item, ...]:
-    """Return the items of a run, except those it leaves out. See `select_items`."""
+    """Return a run's items, without the items that it leaves out. See `select_items`."""
     return select_items(
         task,
         criterion=config.criterion,
@@ -38,7 +38,7 @@ def items_of(task: Task, config: RunConfig) -> tuple[Item, ...]:
 
 
 def without_blank(config: RunConfig, task: Task) -> RunConfig:
-    """Return a run's options, changed to leave out the task's blank items.
+    """Change a run's options so that the run leaves out the task's blank items.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def without_blank(config: RunConfig, task: Task) -> RunConfig:
 
 
 def blank_items(task: Task, config: RunConfig) -> list[str]:
-    """Return the ids of the blank items that a run leaves out, except those beyond its limit."""
+    """Return the ids of blank items that a run leaves out, up to the run's item limit."""
     whole = items_of(task, config.model_copy(update={"blank": (), "limit": None}))
     if config.limit is not None:
         whole = whole[: whole.index(items_of(task, config)[-1])]
@@ -63,7 +63,7 @@ def blank_items(task: Task, config: RunConfig) -> list[str]:
 
 
 def blank_lines(task: Task, config: RunConfig) -> Iterator[str]:
-    """Report the blank items that a run leaves out, and items with some blank texts."""
+    """Report the blank items that a run leaves out, and its items with a blank part."""
     if left_out := blank_items(task, config):
         yield f"The run leaves out {_named(left_out, 'blank item')}."
     partly = [item.id for item in items_of(task, config) if task.has_blank_part(item)]
@@ -79,13 +79,13 @@ def blank_note(task: Task, config: RunConfig) -> Iterator[str]:
 
 
 def _named(ids: Sequence[str], noun: str) -> str:
-    """Return the number of items, and the first few ids."""
+    """Return a phrase with the number of items and the first few ids."""
     more = ", ..." if len(ids) > MAX_NAMED else ""
     return f"{len(ids):,} {noun}{'s' * (len(ids) > 1)} ({', '.join(ids[:MAX_NAMED])}{more})"
 
 
 def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
-    """Return the items of a run by elicitation, in the order of requests.
+    """Return a run's items by elicitation, in the order of requests.
 
     Named elicitations apply to all items. By default, forced choices apply to all items, and
 
@@ -123,7 +123,7 @@ def elicitations_of(spec: JudgeSpec, planned: Iterable[Elicitation]) -> tuple[El
 
 
 def orders_of(task: Task, config: RunConfig) -> OptionOrders | None:
-    """Return how options are shuffled in a run, or None if they aren't.
+    """Return the random orders of options in a run, or None if options are not shuffled.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def _needs_sets(task: Task, items: Sequence[Item], config: RunConfig) -> bool:
 
 
 def random_items(items: Sequence[Item], n: int, *, seed: int) -> tuple[Item, ...]:
-    """Draw ``n`` random items, regardless of the order of ``items``.
+    """Draw ``n`` random items. The draw does not depend on the order of ``items``.
 
     The items with the smallest hashes of seed and id are drawn and keep their order. A larger ``n``
     only adds items.

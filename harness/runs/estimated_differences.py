@@ -1,4 +1,4 @@
-"""Differences between systems from the last estimate of a run, saved for gates."""
+"""Differences between systems from a run's last estimate, which are saved for gates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILE = "differences.json"
 
 
 class EstimatedDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """A difference between two values of a field.
+    """Estimated difference between two values of a field.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class EstimatedDifference(msgspec.Struct, frozen=True, kw_only=True):
     n_rated: int
 
     def both_ways(self) -> dict[str, Estimate]:
-        """Return the difference by name, also reversed with the opposite sign."""
+        """Return the difference in both directions, by name. The reverse has the opposite sign."""
         return {
             difference_name(self.second, self.first): self._estimate(
                 self.value, self.low, self.high
@@ -72,17 +72,17 @@ _DECODE = msgspec.json.Decoder(list[EstimatedDifference]).decode
 
 
 def write_differences(folder: RunFolder, differences: Iterable[EstimatedDifference]) -> None:
-    """Save the differences of an estimate, replacing those of the last one."""
+    """Save the differences from an estimate, replacing the last estimate's."""
     folder.write(FILE, msgspec.json.format(msgspec.json.encode(list(differences))))
 
 
 def read_differences(folder: RunFolder) -> dict[str, dict[str, Estimate]]:
-    """Return the saved differences by judge and name, if any.
+    """Return the saved differences by judge and name, or {} if none are saved.
 
     Raises
     ------
     RunError
-        If the file can't be read.
+        If the file cannot be read.
     """
     path = folder.path / FILE
     if not path.exists():

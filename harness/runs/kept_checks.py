@@ -1,4 +1,4 @@
-"""Checks of a run's judges, saved in its folder and shown in its report."""
+"""Checks of a run's judges, stored in the run folder and shown in the report."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class KeptChecks(msgspec.Struct, frozen=True, kw_only=True):
-    """The last check of each judge of a run, by its name."""
+    """Last check of each judge in a run, by the judge's name."""
 
     checks: dict[str, JudgeCheck]
 
 
 def keep_check(folder: RunFolder, check: JudgeCheck) -> None:
-    """Save a check, replacing the last one of the same judge.
+    """Save a check, replacing the same judge's last check.
 
     Raises
     ------
     RunError
-        If the file of checks can't be read or written.
+        If the file of checks cannot be read or written.
     """
     earlier = kept_checks(folder) if folder.has(CHECKS_FILE) else {}
     kept = KeptChecks(checks=earlier | {check.judge: check})
@@ -36,12 +36,12 @@ def keep_check(folder: RunFolder, check: JudgeCheck) -> None:
 
 
 def kept_checks(folder: RunFolder) -> dict[str, JudgeCheck]:
-    """Return the last check of each checked judge of a run, by the judge's name.
+    """Return the last check of each judge in a run, by the judge's name.
 
     Raises
     ------
     RunError
-        If the file of checks can't be read.
+        If the file of checks cannot be read.
     """
     path = folder.path / CHECKS_FILE
     try:

@@ -1,4 +1,4 @@
-"""The ledger of judges tried on the same items: plain files with a line per event.
+"""Ledger of the judges tried on the same items, a text file with a line per event.
 
 Validations that share an item, directly or through others, form one series. Items are identified by
 content (`harness.runs.used_items`), so neither names nor changed ratings begin a new series. The
@@ -58,7 +58,7 @@ MOST_EARLIER = 5  # most similar earlier tests of a judge that determine its nex
 
 
 class LedgerLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line of a ledger.
+    """Line of a ledger.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class LedgerLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     what : str
         Digest of the rated property, see `Contents`.
     items : str
-        Keys of the items that the file didn't have before.
+        Keys of the items that the file did not have before.
     sample : ItemDigests or None
         Sample of the items, for the line of a validation.
     validation : str
@@ -105,7 +105,7 @@ class LedgerLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_test(self) -> bool:
-        """Whether this is a validation of all items or a confirmation, which spend error rate."""
+        """Whether this is a full validation or a confirmation, which uses up error rate."""
         limited = self.standing is not None and self.standing.limited
         return bool(self.confirmed) or (bool(self.judges) and not limited)
 
@@ -115,14 +115,14 @@ _DECODE = msgspec.json.Decoder(LedgerLine).decode
 
 @dataclass(frozen=True, slots=True)
 class LedgerFile:
-    """A ledger file with its lines and the keys of all its items."""
+    """Ledger file with its lines and the keys of all its items."""
 
     file: Path
     lines: tuple[LedgerLine, ...]
     keys: Keys
 
     def is_about(self, contents: Contents) -> bool:
-        """Return whether the file has the same property, or mostly the same ratings."""
+        """Return whether the file is about the same property, or has mostly the same ratings."""
         samples = [line.sample for line in self.lines if line.sample]
         return any(line.what == contents.what for line in self.lines) or any(
             rated_alike(sample, contents.sample) for sample in samples
@@ -131,7 +131,7 @@ class LedgerFile:
 
 @dataclass(frozen=True, slots=True)
 class ItemSeries:
-    """Ledger files that share items with a validation, directly or through others.
+    """Ledger files with items in common with a validation, directly or through other files.
 
     Attributes
     ----------
@@ -154,27 +154,27 @@ class ItemSeries:
 
     @property
     def current(self) -> Sequence[LedgerLine]:
-        """The lines after the newest one that begins a new ledger."""
+        """Lines after the last line that begins a new ledger."""
         return since_reset(self.lines)
 
     @property
     def confirmed(self) -> LedgerLine | None:
-        """The line that records the use of the held-out items."""
+        """Line that records the use of the held-out items, or None if they are unused."""
         return next((line for line in self.current if line.confirmed), None)
 
     @property
     def holdout(self) -> float | None:
-        """The share of the items that is held out."""
+        """Share of the items that is held out, or None if none are held out."""
         return next((line.holdout for line in self.current if line.holdout is not None), None)
 
 
 def tried_in_run(folder: RunFolder) -> TriedJudges | None:
-    """Return the state of a run's judges at its validation, or None before that.
+    """Return how a run's judges count as tried at its validation, or None before that.
 
     Raises
     ------
     RunError
-        If the copy of the ledger can't be read.
+        If the copy of the ledger cannot be read.
     """
     lines = read_ledger(folder.path / LEDGER)
     if folder.manifest.config.confirms:
@@ -183,15 +183,15 @@ def tried_in_run(folder: RunFolder) -> TriedJudges | None:
 
 
 def count_run(folder: RunFolder, source: Source, *, new_ledger: bool = False) -> TriedJudges | None:
-    """Count a run's validation in the ledger, and copy its series to the run's folder.
+    """Count a run's validation in the ledger, and copy related ledger lines to its folder.
 
-    A validation with the same replies and ratings isn't counted again, because it has the same
+    A validation with the same replies and ratings is not counted again, because it has the same
     result anywhere.
 
     Raises
     ------
     RunError
-        If a ledger can't be read or written.
+        If a ledger cannot be read or written.
     """
     config, names = folder.manifest.config, _answering(source)
     judges = {folder.manifest.fingerprints.get(name, ""): name for name in names}
@@ -223,7 +223,7 @@ def count_verdicts(
     holdout: float | None = None,
     new_ledger: bool = False,
 ) -> TriedJudges | None:
-    """Count the validation of another tool's verdicts, and hold out items. See `count_run`.
+    """Count a validation of another tool's verdicts, and hold out items. See `count_run`.
 
     A ``holdout`` is recorded with the first judge.
     """
@@ -242,14 +242,14 @@ def count_verdicts(
 def settle(
     tried: TriedJudges | None, validation: Validation, task_folder: Path | None = None
 ) -> None:
-    """Record the level at which each judge in a validation was tested.
+    """Record the confidence level at which each judge in a validation was tested.
 
     If the program is killed before this, the judges are later tested as if they were new.
 
     Raises
     ------
     RunError
-        If a ledger can't be read or written.
+        If a ledger cannot be read or written.
     """
     if tried is None or tried.limited or not tried.validation:
         return
@@ -262,7 +262,7 @@ def settle(
 
 
 def _levels(validation: Validation) -> dict[str, float]:
-    """Return each judge's level, or an empty dict if the first judge answered too little."""
+    """Return the level of each judge's test, or {} if the first judge had too few answers."""
     evidence, checks = validation.evidence, validation.decision.checks
     if evidence is None or not all(kind in checks and checks[kind].passed for kind in COMPLETE):
         return {}
@@ -270,12 +270,12 @@ def _levels(validation: Validation) -> dict[str, float]:
 
 
 def fix_holdout(folder: RunFolder, task: Task) -> None:
-    """Record the share of the items that a new run holds out, or that it uses all items.
+    """Record the share of items that a new run holds out, which can be zero.
 
     Raises
     ------
     RunError
-        If the held-out items were used before, or the ledger can't be read or written.
+        If the held-out items were used before, or the ledger cannot be read or written.
     """
     config = folder.manifest.config
     if config.holdout is None:
@@ -302,7 +302,7 @@ def fix_holdout(folder: RunFolder, task: Task) -> None:
 def holdout_of(
     task: Task, criterion: str | None, wanted: float | None, *, new_ledger: bool
 ) -> float | None:
-    """Return the share of the items that a new run holds out.
+    """Return the share of items that a new run holds out, or None if it holds out none.
 
     Raises
     ------
@@ -330,19 +330,19 @@ def holdout_of(
 
 
 def judges_tried(task: Task, criterion: str | None) -> list[str]:
-    """Return the judges tried on a task's items since its ledger began.
+    """Return the names of judges tried on a task's items since the ledger began.
 
     Raises
     ------
     RunError
-        If the ledger can't be read.
+        If the ledger cannot be read.
     """
     current = _series_of_task(task, criterion).current
     return [name for line in current for name in line.judges.values()]
 
 
 def recorded_holdout(task: Task, criterion: str | None) -> float | None:
-    """Return the held-out share of a task's items, or None if there is none."""
+    """Return the share of a task's items that is held out, or None if none are held out."""
     lines = chain.from_iterable(map(read_ledger, _files(task.folder)))
     if all(line.holdout is None for line in lines):  # the usual case, and a quick check
         return None
@@ -350,12 +350,12 @@ def recorded_holdout(task: Task, criterion: str | None) -> float | None:
 
 
 def check_unspent(folder: RunFolder, task: Task) -> None:
-    """Check, before any request, that no judge was confirmed on a run's held-out items.
+    """Check, before any request, that no judge was confirmed on the run's held-out items.
 
     Raises
     ------
     RunError
-        If a judge was confirmed, or a ledger can't be read.
+        If a judge was confirmed, or a ledger cannot be read.
     """
     contents = _scope(task, folder.manifest.config.criterion)
     series = _series(contents, _folder_of(folder, contents))
@@ -364,12 +364,12 @@ def check_unspent(folder: RunFolder, task: Task) -> None:
 
 
 def unspent_holdout(task: Task, criterion: str | None) -> TriedJudges:
-    """Return the state of a judge to confirm on a task's held-out items.
+    """Check that a task's held-out items are unused. Return the state of a confirmed judge.
 
     Raises
     ------
     RunError
-        If the items were used before, or the ledger can't be read.
+        If the items were used before, or the ledger cannot be read.
     """
     series = _series_of_task(task, criterion)
     _check_unspent(series)
@@ -377,12 +377,12 @@ def unspent_holdout(task: Task, criterion: str | None) -> TriedJudges:
 
 
 def spend_holdout(source: Source, criterion: str | None) -> None:
-    """Record that the held-out items are used for a source's only judge.
+    """Record that a source's only judge uses the held-out items.
 
     Raises
     ------
     RunError
-        If the items were used before, or the ledger can't be read or written.
+        If the items were used before, or the ledger cannot be read or written.
     """
     judges = {judge.fingerprint: judge.name for judge in source.judges}
     with _locked(_scope(source.task, criterion), source.task.folder) as writer:
@@ -392,12 +392,12 @@ def spend_holdout(source: Source, criterion: str | None) -> None:
 
 
 def read_ledger(file: Path) -> tuple[LedgerLine, ...]:
-    """Return the lines of a ledger, or an empty tuple if there is no file.
+    """Return the lines of a ledger, or an empty tuple if the file does not exist.
 
     Raises
     ------
     RunError
-        If the file can't be read, or a line isn't a ledger line.
+        If the file cannot be read, or a line is not a ledger line.
     """
     lines = []
     try:
@@ -418,7 +418,7 @@ def read_ledger(file: Path) -> tuple[LedgerLine, ...]:
 
 
 def since_reset(lines: Sequence[LedgerLine]) -> Sequence[LedgerLine]:
-    """Return the lines after the newest one that begins a new ledger."""
+    """Return the lines after the last line that begins a new ledger."""
     starts = [i for i, line in enumerate(lines) if line.new_ledger]
     return lines[starts[-1] + 1 :] if starts else lines
 
@@ -430,7 +430,7 @@ def standing_of(
     *,
     limited: bool = False,
 ) -> TriedJudges:
-    """Return the state of a new validation's judges after all lines of their series.
+    """Return how a new validation's judges count as tried, given all earlier lines.
 
     ``judges`` are their names by fingerprint. A judge with the same replies as an earlier one has
     that one's fingerprint; see `as_before`.
@@ -463,7 +463,7 @@ def standing_of(
 def _earlier(
     lines: Sequence[LedgerLine], sample: ItemDigests, judge: str
 ) -> tuple[tuple[float, float], ...]:
-    """Return level and correlation for the earlier tests of a judge most similar to the next."""
+    """Return the levels of earlier tests, and their correlations with a judge's next test."""
     levels = {line.validation: line.levels for line in lines if line.levels}
     tests = [
         (levels[line.validation].get(name, 0.0), correlation((line.sample, name), (sample, judge)))
@@ -478,7 +478,7 @@ def _earlier(
 def as_before(
     lines: Sequence[LedgerLine], sample: ItemDigests, judges: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return judges by fingerprint, using an earlier judge's if the replies are the same."""
+    """Return judges by fingerprint. A judge with known replies gets the earlier fingerprint."""
     counted = {p for line in lines for p in line.judges}
     renamed = {}
     for own, name in judges.items():
@@ -487,7 +487,7 @@ def as_before(
 
 
 def _replied_alike(lines: Iterable[LedgerLine], sample: ItemDigests, judge: str) -> str:
-    """Return the fingerprint of an earlier judge with the same replies, or "" if there is none."""
+    """Return the fingerprint of an earlier judge with the same replies, or "" if none has."""
     for line in lines:
         for fingerprint, name in line.judges.items():
             if line.sample and correlation((line.sample, name), (sample, judge)) >= ALIKE:
@@ -496,7 +496,7 @@ def _replied_alike(lines: Iterable[LedgerLine], sample: ItemDigests, judge: str)
 
 
 def _confirming(lines: Sequence[LedgerLine]) -> TriedJudges:
-    """Return the state of a judge in a confirmation, where it's the only judge."""
+    """Return how the only judge in a confirmation counts as tried."""
     n_forgotten = len({p for line in lines for p in line.confirmed}) - 1
     return TriedJudges(n_forgotten=max(n_forgotten, 0), held_out=True)
 
@@ -512,7 +512,7 @@ def _check_unspent(series: ItemSeries) -> None:
 
 
 def _answering(source: Source) -> list[str]:
-    """Return the judges that raced or gave an answer, and so count as tried."""
+    """Return the judges that count as tried, because they raced or gave an answer."""
     if source.race is not None:
         return [row.judge for row in source.race.judges]
     return [
@@ -523,13 +523,13 @@ def _answering(source: Source) -> list[str]:
 
 
 def _contents(source: Source, task: Task, judges: Mapping[str, str]) -> Contents:
-    """Return the contents of a validation, with the replies of some judges."""
+    """Return the contents of a source's validation, with the replies of the given judges."""
     verdicts = {name: source.verdicts.get(name, ()) for name in judges.values()}
     return contents_of(task, [task.by_id[item.id] for item in source.items], verdicts)
 
 
 def _original(folder: RunFolder, copied: Task) -> Task:
-    """Return a run's task with the texts of its items, if available."""
+    """Return a run's task with its items' texts, if they are available."""
     if not folder.manifest.config.item_text:
         with suppress(HarnessError):
             return folder.load_task()
@@ -537,12 +537,12 @@ def _original(folder: RunFolder, copied: Task) -> Task:
 
 
 def _is_of(line: LedgerLine, *, limited: bool) -> bool:
-    """Return whether a line is from a validation of all items, or from a limited one."""
+    """Return whether a line is from a validation of this kind: limited, or of all items."""
     return line.standing is not None and line.standing.limited == limited
 
 
 def _is_limited(source: Source, limit: int | None) -> bool:
-    """Return whether a limit left out items."""
+    """Return whether a limit excluded items."""
     return limit is not None and limit == len(source.items) < len(source.task.items)
 
 
@@ -561,7 +561,7 @@ def _series_of_task(task: Task, criterion: str | None) -> ItemSeries:
 
 
 def _folder_of(folder: RunFolder, contents: Contents) -> Path | None:
-    """Return the folder of a run's task, or None unless it has a ledger and the run's items.
+    """Return the folder of a run's task if it has a ledger and the run's items, or else None.
 
     A run folder can come from someone else, so only a ledger with the same items is written.
     """
@@ -575,21 +575,21 @@ def _folder_of(folder: RunFolder, contents: Contents) -> Path | None:
 
 
 def task_folder_of(folder: RunFolder) -> Path | None:
-    """Return the folder of a run's task, or None if it isn't there."""
+    """Return the folder of a run's task, or None if the folder does not exist."""
     with suppress(HarnessError):
         return find_task(folder.manifest.config.task)
     return None
 
 
 def _files(task_folder: Path | None) -> list[Path]:
-    """Return the user's ledgers, and the ledger in the task's folder if there is one."""
+    """Return the user's ledger files, and the task folder's ledger if it exists."""
     own = sorted((data_folder() / LEDGERS).glob("*.jsonl"))
     shared = [] if task_folder is None else [task_folder / LEDGER]
     return [*own, *(file for file in shared if file.exists())]
 
 
 def _series(contents: Contents, task_folder: Path | None) -> ItemSeries:
-    """Read the files that share items with a validation, directly or through each other."""
+    """Read the ledgers with items in common with a validation, also through other ledgers."""
     shared = None if task_folder is None else task_folder / LEDGER
     left, linked, keys = list(map(_read, _files(task_folder))), [], contents.keys
     while near := [
@@ -613,7 +613,7 @@ def _read(file: Path) -> LedgerFile:
 
 
 class _Writer:
-    """Writer for the files of a series, used by one process at a time."""
+    """Writer for the files of a series. Only one process can write at a time."""
 
     def __init__(self, contents: Contents, task_folder: Path | None) -> None:
         self._contents = contents
@@ -633,7 +633,7 @@ class _Writer:
         holdout: float | None = None,
         new_ledger: bool = False,
     ) -> LedgerLine:
-        """Return a validation's line, after appending it unless the series contains it."""
+        """Return a validation's line. The line is appended unless the series has it."""
         contents = self._contents
         if new_ledger:
             self.reset()
@@ -657,12 +657,12 @@ class _Writer:
         return line
 
     def reset(self) -> None:
-        """Begin a new ledger, if there was one."""
+        """Begin a new ledger, if the series has lines."""
         if self.series.lines:
             self.write(LedgerLine(at=_now(), new_ledger=True), None)
 
     def write(self, line: LedgerLine, contents: Contents | None) -> None:
-        """Append a line to each file, with the keys of the items that are new to the file."""
+        """Append a line to each file, with the keys of items that the file lacks."""
         ledgers = []
         for ledger in self.series.ledgers:
             added, keys = line, ledger.keys
@@ -678,7 +678,7 @@ class _Writer:
 
 @contextmanager
 def _locked(contents: Contents, task_folder: Path | None) -> Iterator[_Writer]:
-    """Read the series for a validation's contents, and lock out other writers until the end."""
+    """Read the series for a validation, and block other writers until the block ends."""
     with ExitStack() as stack:
         stack.callback(_opened(data_folder() / LOCK).close)
         yield _Writer(contents, task_folder)
@@ -695,7 +695,7 @@ def _append(file: Path, lines: Sequence[LedgerLine]) -> None:
 
 
 def _copy(folder: RunFolder, series: ItemSeries) -> None:
-    """Copy the lines of a series to a run folder, without the keys of its items."""
+    """Copy the lines of a series to a run folder, without the items' keys."""
     lines = (msgspec.structs.replace(line, items="", sample=None) for line in series.lines)
     folder.write(LEDGER, b"".join(map(_encoded, lines)))
 
@@ -709,7 +709,7 @@ def _encoded(line: LedgerLine) -> bytes:
 
 
 def _opened(file: Path) -> ChecksummedLog:
-    """Wait until no other process has a file open, and open it for appending."""
+    """Open a file for appending, after waiting until no other process has it open."""
     give_up_s = time.monotonic() + LOCK_S
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""Run folders: ``runs/<task>-<UTC time>-<short id>/``, from which all numbers can be recomputed.
+"""Run folders, ``runs/<task>-<UTC time>-<short id>/``, which determine all numbers.
 
 manifest.json     configuration, judges, versions and how the run ended
 task/             task.yaml, items and ratings as read; without item texts on request
@@ -85,7 +85,7 @@ VERSIONED = (
 
 
 class RunConfig(KeyEnv, BaseUrl, RunOptions):
-    """Options of a run, and values derived from them.
+    """Options of a run, and settings derived from the options.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class RunConfig(KeyEnv, BaseUrl, RunOptions):
     judges_from : str or None
         Absolute path of the user's judges file; None if there was none.
     confirms : str
-        Name of the run whose held-out items these are; "" for a run that isn't a confirmation.
+        Name of the run whose held-out items these are; "" for a run that is not a confirmation.
     compared_with : str
         Second judge in a confirmation, run only to estimate its difference from the confirmed
         judge and not ranked; "" for none.
@@ -106,7 +106,7 @@ class RunConfig(KeyEnv, BaseUrl, RunOptions):
     blank : tuple of str
         Ids of the items without anything to show to judges. The run leaves them out.
     left_out : tuple of str
-        Ids of the items that a search shows judges as examples, and doesn't ask them about.
+        Ids of the items that a search shows judges as examples, and does not ask them about.
     """
 
     task: str
@@ -138,7 +138,7 @@ ASKED = {  # fields of the configuration that decide which requests are made
 
 
 class Manifest(BaseModel):
-    """Configuration of a run, and how it ended.
+    """Configuration and state of a run.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Manifest(BaseModel):
     embedder : JudgeSpec or None
         Embedding model, if the task compares vectors.
     skipped : dict of str to str
-        Judges that don't apply to the task, with the reason.
+        Judges that do not apply to the task, with the reason.
     notices : dict of str to str
         Caveats about how judges are called, by judge.
     ended : dict of str to str
@@ -168,7 +168,7 @@ class Manifest(BaseModel):
         Identifier of the run's requests, by which processes on a shared store recognise the same
         run.
     metrics_hash : str
-        SHA-256 of ``metrics.json``; "" before it exists. A changed file isn't read.
+        SHA-256 of ``metrics.json``; "" before it exists. A changed file is not read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -193,12 +193,12 @@ class Manifest(BaseModel):
 
     @property
     def asked_judges(self) -> tuple[JudgeSpec, ...]:
-        """Judges that receive requests: all except ensembles."""
+        """Judges that receive requests, which are all judges except ensembles."""
         return tuple(spec for spec in self.judges if spec.kind != ENSEMBLE)
 
 
 class FolderUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
-    """A file of a run folder can't be written. ``problem`` names it and says why."""
+    """Error for a file that cannot be written, with its name and the reason in ``problem``."""
 
     def __init__(self, folder: Path, name: str, error: OSError) -> None:
         super().__init__(
@@ -210,14 +210,14 @@ class FolderUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJudges:
-    """The judges of a new run.
+    """Judges of a new run.
 
     Attributes
     ----------
     specs : tuple of JudgeSpec
         Judges to run, and ensembles of them.
     skipped : dict of str to str
-        Judges that can't run here, with the reason.
+        Judges that cannot run here, with the reason.
     notices : dict of str to str
         Caveats about how judges are called, by judge.
     fingerprints : dict of str to str
@@ -234,7 +234,7 @@ class NewJudges:
 
 
 class RunFolder:
-    """A run on disk, treated as untrusted data, whoever created it."""
+    """Run on disk. Its files are treated as untrusted data, whoever wrote them."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -243,7 +243,7 @@ class RunFolder:
 
     @property
     def location(self) -> Location:
-        """The names of this run, its task and its judges for use in commands."""
+        """Names of this run, its task and its judges, for use in commands."""
         server = server_of(self.manifest)
         if server.judges_file:
             server = server.model_copy(update={"judges_file": _from_here(server.judges_file)})
@@ -302,12 +302,12 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """Read a run folder, whoever created it.
+        """Read a run folder.
 
         Raises
         ------
         RunError
-            If it isn't a run folder, is damaged, has a different schema version, or contains
+            If it is not a run folder, is damaged, has a different schema version, or contains
             anything except regular files and folders.
         """
         file = path / "manifest.json"
@@ -344,7 +344,7 @@ class RunFolder:
         return cls(path, checked)
 
     def load_task(self, original: str | None = None) -> Task:
-        """Load the task of this run: its copy, or the original if item texts were left out.
+        """Load the copy of the run's task, or the original task if texts were left out.
 
         Parameters
         ----------
@@ -354,7 +354,7 @@ class RunFolder:
         Raises
         ------
         RunError
-            If it has changed since the run started, isn't known, or has too many options for the
+            If it has changed since the run started, is not known, or has too many options for the
             number of judges.
         """
         config = self.manifest.config
@@ -377,7 +377,7 @@ class RunFolder:
         return task
 
     def check_judges(self, task: Task) -> None:
-        """Raise `RunError` if there are too many judges for the options of the task."""
+        """Raise `RunError` if there are too many judges for the task's number of options."""
         if len(self.manifest.judges) > (most := max_judges(task)):
             raise RunError(
                 f"{self.path}: {len(self.manifest.judges)} judges and {len(task.options)} options. "
@@ -385,13 +385,13 @@ class RunFolder:
             )
 
     def read_verdicts(self) -> LogReading:
-        """Read the verdicts logged so far."""
+        """Read the verdicts in the log so far."""
         return read_log(self.verdicts)
 
     def count_verdicts(self, items: Iterable[str]) -> CountedLog:
-        """Read the verdicts logged so far as columns, for the items in ``items``.
+        """Read the verdicts in the log so far as columns.
 
-        A log that hasn't changed since it was last read isn't read again.
+        A log that has not changed since it was last read is not read again.
         """
         state: tuple[int, ...] = ()
         with suppress(OSError):  # `count_log` reports the error
@@ -402,7 +402,7 @@ class RunFolder:
         return self._counted[1]
 
     def has(self, name: str) -> bool:
-        """Return whether the folder contains a file with this name."""
+        """Return whether the folder contains a file with the given name."""
         return (self.path / name).exists()
 
     def verdicts_hash(self) -> str:
@@ -415,7 +415,7 @@ class RunFolder:
 
     @property
     def kept_metrics(self) -> str:
-        """Reason for keeping ``metrics.json`` of a different schema version, or "" if current."""
+        """Reason to keep a ``metrics.json`` with another schema version, or "" if up to date."""
         file, written = self.path / METRICS, METRICS_SCHEMA
         with suppress(OSError, ValueError, RecursionError):
             written = _DECODE_HEADER(read_file(file)).schema_version
@@ -428,7 +428,7 @@ class RunFolder:
         )
 
     def open_log(self) -> VerdictLog:
-        """Open the verdict log for appending. Raises if another process has it open."""
+        """Open the verdict log for appending. Raise an error if another process has it open."""
         return VerdictLog.open(self.verdicts, self.location.server)
 
     @property
@@ -448,7 +448,7 @@ class RunFolder:
 
     @property
     def batches(self) -> Path:
-        """File of the batches whose results are not in the log yet."""
+        """File with batches whose results are not in the log yet."""
         return self.path / "batches.json"
 
     def remove(self) -> None:
@@ -456,7 +456,7 @@ class RunFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def update(self, **changes: object) -> None:
-        """Change fields of the manifest, and write it."""
+        """Change fields of the manifest, and write the manifest."""
         self.manifest = self.manifest.model_copy(update=changes)
         self.write("manifest.json", self._manifest_as_json(), durable=True)
 
@@ -470,7 +470,7 @@ class RunFolder:
         Raises
         ------
         RunError
-            If it can't be written; a previous version stays unchanged.
+            If it cannot be written; a previous version stays unchanged.
         """
         data = content.encode(errors="replace") if isinstance(content, str) else content
         try:
@@ -485,7 +485,7 @@ class RunFolder:
         self.update(metrics_hash=hashlib.sha256(data).hexdigest())
 
     def read_metrics(self) -> bytes | None:
-        """Return ``metrics.json``, or None if it doesn't exist or was changed."""
+        """Return ``metrics.json``, or None if the file is missing or was changed."""
         try:
             data = read_file(self.path / METRICS)
         except OSError:
@@ -493,7 +493,7 @@ class RunFolder:
         return data if hashlib.sha256(data).hexdigest() == self.manifest.metrics_hash else None
 
     def append(self, name: str, text: str) -> None:
-        """Append to a text file, if the disk allows it."""
+        """Append to a text file. Errors of the disk are ignored."""
         with suppress(OSError):
             append_text(self.path / name, text)
 
@@ -504,14 +504,14 @@ class RunFolder:
 def _run_id(
     task: Task, config: RunConfig, prompts: Prompts, fingerprints: Mapping[str, str]
 ) -> str:
-    """Return the identifier of the requests: the same for the same command, on any machine."""
+    """Return an identifier of a run's requests, which is the same on every machine."""
     asked = config.model_dump(mode="json", include=ASKED)
     content = [task.content_hash, prompts.hash, sorted(fingerprints.items()), asked]
     return f"{task.name}-{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]}"
 
 
 def _check_entries(path: Path) -> None:
-    """Reject a folder that contains links, FIFOs or devices, or is itself a link."""
+    """Reject a folder that is a link, or that contains links, FIFOs or devices."""
     if path.is_symlink():
         raise RunError(f"{path}: this is a link. Pass the run folder itself.")
     try:
@@ -523,7 +523,7 @@ def _check_entries(path: Path) -> None:
 
 
 class _Header(msgspec.Struct):
-    """The part of ``metrics.json`` with its schema version."""
+    """Part of ``metrics.json`` with the schema version."""
 
     schema_version: int
 
@@ -537,7 +537,7 @@ class _Judge(msgspec.Struct):
 
 
 class _Metrics(msgspec.Struct):
-    """The part of ``metrics.json`` with model versions."""
+    """Part of ``metrics.json`` with the model versions."""
 
     judges: tuple[_Judge, ...]
 
@@ -546,7 +546,7 @@ _DECODE_METRICS = msgspec.json.Decoder(_Metrics).decode
 
 
 class Runs(NamedTuple):
-    """The run folders in a folder.
+    """Run folders found in one folder.
 
     Attributes
     ----------
@@ -561,7 +561,7 @@ class Runs(NamedTuple):
 
     @property
     def warning(self) -> str:
-        """Number of unreadable folders, with an example, or "" if there are none."""
+        """Warning with the number of unreadable folders and an example, or ""."""
         if not self.unreadable:
             return ""
         n = len(self.unreadable)
@@ -581,21 +581,21 @@ def list_runs(out: Path) -> Runs:
 
 
 def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) -> RunFolder:
-    """Find a run.
+    """Find a run by its name or path, or find the newest run.
 
     Parameters
     ----------
     out : Path or None
         Folder that contains the run folders; None for `default_out`.
     name : str or None
-        Name in ``out``, or path; None for the newest run that isn't a probe.
+        Name in ``out``, or path; None for the newest run that is not a probe.
     unfinished : bool
         Whether to use the newest unfinished run.
 
     Raises
     ------
     RunError
-        If the run doesn't exist or can't be read.
+        If the run does not exist or cannot be read.
     """
     out = out or default_out()
     if name is not None:
@@ -619,13 +619,13 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
 
 
 def _from_here(path: Path) -> Path:
-    """Return a path relative to the working folder, if it is inside."""
+    """Return a path relative to the working folder if the path is inside that folder."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def server_of(manifest: Manifest, judges_file: Path | None = None) -> Server:
-    """Return the options for the location of a run's judges.
+    """Return the server options of a run's judges.
 
     They are the run's own, but a judges file that is passed takes precedence.
     """
@@ -641,7 +641,7 @@ def server_of(manifest: Manifest, judges_file: Path | None = None) -> Server:
 
 
 def model_change(folder: RunFolder, validation: Validation) -> str:
-    """Return a warning if a judge's model version changed since the task's last run.
+    """Return a warning if a judge's model version changed since the task's last run, or "".
 
     Earlier runs are searched in the same folder. "" if no version changed or none was reported.
     """
@@ -665,7 +665,7 @@ def model_change(folder: RunFolder, validation: Validation) -> str:
 
 
 def _reported_models(run: RunFolder) -> dict[str, tuple[str, ...]]:
-    """Return the model versions that each judge of a run reported."""
+    """Return the model versions that each judge in a run reported."""
     with suppress(OSError, ValueError, RecursionError):
         metrics = _DECODE_METRICS(read_file(run.path / METRICS))
         return {j.name: j.reported_models for j in metrics.judges if j.reported_models}
@@ -673,7 +673,7 @@ def _reported_models(run: RunFolder) -> dict[str, tuple[str, ...]]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, the platform and every package that affects numbers."""
+    """Return the versions of Python, the platform and all packages that affect numbers."""
     return dict(_versions())
 
 
@@ -687,5 +687,5 @@ def _versions() -> Mapping[str, str]:
 
 
 def default_out() -> Path:
-    """Return ``$HARNESS_RUNS``, or ``runs`` in the working folder if it's unset."""
+    """Return ``$HARNESS_RUNS`` or, if it is unset, ``runs`` in the working folder."""
     return Path(os.environ.get("HARNESS_RUNS") or "runs")

@@ -1,4 +1,4 @@
-"""Sources of a validation: a run folder, or a task and verdicts from another tool."""
+"""Sources of a validation: run folders, or tasks with another tool's verdicts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 def source_of(folder: RunFolder, task: Task | None = None) -> Source:
-    """Read the source of a validation from only a run folder.
+    """Read a validation's source from a run folder only.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     Raises
     ------
     HarnessError
-        If the folder's task or verdicts can't be read, or its items were changed by a probe.
+        If the folder's task or verdicts cannot be read, or its items were changed by a probe.
     """
     manifest = folder.manifest
     config = manifest.config
@@ -151,7 +151,7 @@ def planned_units(manifest: Manifest, task: Task) -> dict[str, dict[Elicitation,
 
 
 def compared_source(folder: RunFolder) -> Source:
-    """Return the source of a run whose judges can be compared with raters and each other.
+    """Return a run's source, for judges that can be compared with raters and each other.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def compared_source(folder: RunFolder) -> Source:
 
 
 def _on_holdout(folder: RunFolder, task: Task) -> Iterator[str]:
-    """Say how many items are held out or, for those items, that they were."""
+    """Report how many items are held out or, in a confirmation, that they were held out."""
     config = folder.manifest.config
     if config.confirms:
         yield f"these items were held out of {config.confirms}"
@@ -192,7 +192,7 @@ def _n_held_out(task: Task, share: float) -> str:
 def _facts(
     spec: JudgeSpec, task: Task, replies: Sequence[Verdict], *, is_control: bool
 ) -> JudgeFacts:
-    """Return the facts about a judge that a validation needs in addition to its verdicts."""
+    """Return facts about a judge that a validation needs besides the verdicts."""
     is_unreadable = any(kind.outcome in UNREADABLE for kind in columns_of(replies).kinds)
     limits = [spec.params.get(name) for name in TOKEN_LIMITS]
     return JudgeFacts(
@@ -215,12 +215,12 @@ def texts_of(source: Source) -> list[str]:
 
 
 def read_vectors(log: Path, texts: Iterable[str]) -> dict[str, FloatArray]:
-    """Return the vectors of texts in a log of embeddings.
+    """Return the vectors of texts from a log of embeddings.
 
     Raises
     ------
     VerdictError
-        If the log can't be read.
+        If the log cannot be read.
     """
     logged = {verdict.item: verdict.text for verdict in read_log(log).final.values()}
     replies = {text: logged.get(text_id(text)) for text in texts}
@@ -230,7 +230,7 @@ def read_vectors(log: Path, texts: Iterable[str]) -> dict[str, FloatArray]:
 def verdicts_of(
     folder: RunFolder, fitted: Mapping[str, Fitted] | None = None, task: Task | None = None
 ) -> Iterable[Verdict]:
-    """Return all verdicts of a run, including those computed by vote.
+    """Return all verdicts of a run, including computed verdicts.
 
     Parameters
     ----------
@@ -239,12 +239,12 @@ def verdicts_of(
     fitted : mapping, optional
         Values fitted on another run, see `fitted_of`; by default on this one.
     task : Task, optional
-        The folder's task, if it is loaded already or can't be loaded because it lacks ratings.
+        The folder's task, if it is loaded already or cannot be loaded because it lacks ratings.
 
     Raises
     ------
     HarnessError
-        If they can't be read, or their judge isn't in the run.
+        If they cannot be read, or their judge is not in the run.
     """
     judges = folder.manifest.judges
     if not any(map(is_computed, judges)):
@@ -256,7 +256,7 @@ def verdicts_of(
 
 
 def fitted_of(folder: RunFolder) -> dict[str, Fitted] | None:
-    """Return the values fitted on a run by judge, for verdicts on other items, if any."""
+    """Return each judge's values fitted on a run, for new items, or None if nothing is fitted."""
     judges = folder.manifest.judges
     if not any(spec.asking.is_fitted for spec in judges):
         return None
@@ -266,7 +266,7 @@ def fitted_of(folder: RunFolder) -> dict[str, Fitted] | None:
 
 
 def samples_of(manifest: Manifest, config: RunConfig | None = None) -> dict[str, int]:
-    """Return the verdicts per item and elicitation by judge; for ensembles, their members' minimum.
+    """Return each judge's number of verdicts per item and elicitation.
 
     Uses the run's options, or those of ``config``.
     """
@@ -281,7 +281,7 @@ def samples_of(manifest: Manifest, config: RunConfig | None = None) -> dict[str,
 def _by_judge(
     folder: RunFolder, logged: Mapping[str, Sequence[Verdict]]
 ) -> dict[str, Sequence[Verdict]]:
-    """Return the verdicts on replies, by the judge that was run."""
+    """Return the verdicts on single replies by judge, including judges without replies."""
     asked = dict.fromkeys(spec.name for spec in folder.manifest.asked_judges)
     for spec in folder.manifest.judges:
         if not asked.keys() >= set(spec.members):
@@ -301,7 +301,7 @@ def _by_judge(
 def _voting_replies(
     manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]
 ) -> dict[str, Sequence[Verdict]]:
-    """Return the replies for verdicts by vote."""
+    """Return the replies that vote on computed verdicts, by judge."""
     return {
         spec.name: [reply for judge in spec.members or [spec.name] for reply in replies[judge]]
         for spec in manifest.judges
@@ -314,7 +314,7 @@ def _shortfalls(
     verdicts: Mapping[str, Sequence[Verdict]],
     planned: Mapping[str, Mapping[Elicitation, int]],
 ) -> Iterator[str]:
-    """Report each judge with too few replies to assess, and the reason if known."""
+    """Report judges with too few replies, and the reason if it is known."""
     least = manifest.config.choices.min_answered
     for spec in manifest.judges:
         asked = planned[spec.name]
@@ -345,7 +345,7 @@ def _notes(manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]) -> tupl
 
 
 def _cut_prompts(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Warn about a server that counted far fewer tokens than it was sent."""
+    """Warn about a server that counted far fewer tokens than the prompts contain."""
     is_cut = columns_of(verdicts).of_kinds(lambda kind: kind.is_prompt_cut)
     if n_cut := int(is_cut.sum()):
         first = verdicts[int(is_cut.argmax())]
@@ -359,7 +359,7 @@ def _cut_prompts(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _several_models(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Warn about replies of several models, such as of a gateway's fallback."""
+    """Warn about replies from several models, as from a gateway's fallback."""
     counts: Counter[str] = Counter()
     for kind, n in columns_of(verdicts).n_by_kind():
         if kind.model:
@@ -374,7 +374,7 @@ def _several_models(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _unknown_endings(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Report the finish reasons whose meaning is unknown."""
+    """Report finish reasons whose meaning is unknown."""
     counts: Counter[str] = Counter()
     for kind, n in columns_of(verdicts).n_by_kind():
         if ending_of(kind.finish_reason) == "unknown":
@@ -392,7 +392,7 @@ def _damaged(log: CountedLog) -> Iterator[str]:
 
 
 def _failures(replies: Mapping[str, Sequence[Verdict]]) -> Counter[tuple[str, str]]:
-    """Count the units without a reply, by judge and reason."""
+    """Count units without a reply, by judge and reason."""
     failures: Counter[tuple[str, str]] = Counter()
     for verdicts in replies.values():
         for kind, n in columns_of(verdicts).n_by_kind():
@@ -409,7 +409,7 @@ def source_of_verdicts(
     *,
     confirmed: str | None = None,
 ) -> Source:
-    """Read a task and a file of verdicts from another tool.
+    """Read a task and a file with another tool's verdicts.
 
     Held-out items, by the ledger of these ratings or from now on, are left out.
 
@@ -431,7 +431,7 @@ def source_of_verdicts(
     TaskError, VerdictError
         If the task or the file is wrong.
     RunError
-        If the ledger can't be read, or the holdout or the judge conflicts with it.
+        If the ledger cannot be read, or the holdout or the judge conflicts with it.
     """
     if verdicts is not None and verdicts.with_name("manifest.json").exists():
         compared_source(RunFolder.open(verdicts.parent))  # rejects the log of an unfinished race
@@ -490,7 +490,7 @@ def source_of_verdicts(
 
 
 def _of_scores(scores: Mapping[str, JudgeScores], task: Task) -> dict[str, Sequence[Verdict]]:
-    """Return the verdicts computed from scores, by judge."""
+    """Return each judge's verdicts that were computed from scores."""
     return {
         judge: BY_DIRECTION[of_judge.better].combine(of_judge.verdicts, Combining(judge, task))
         for judge, of_judge in scores.items()
@@ -500,7 +500,7 @@ def _of_scores(scores: Mapping[str, JudgeScores], task: Task) -> dict[str, Seque
 def _on_scores(
     scores: Mapping[str, JudgeScores], task: Task, by_value: Container[str]
 ) -> Iterator[str]:
-    """Report the judges whose numbers are scores, and the direction that was found."""
+    """Report judges whose numbers are read as scores, and which direction was found."""
     for judge, of_judge in scores.items():
         if judge in by_value:
             yield (
@@ -511,7 +511,7 @@ def _on_scores(
 
 
 def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | None:
-    """Return the held-out share of the items, as requested now or recorded in the ledger."""
+    """Return the share of items to hold out, from the options or from the ledger."""
     criterion = options.criterion
     if confirmed is None:
         return holdout_of(task, criterion, options.holdout, new_ledger=options.new_ledger)
@@ -525,7 +525,7 @@ def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | 
 
 
 def _on_items(task: Task, holdout: float | None, confirmed: str | None) -> Iterator[str]:
-    """Say how many items are held out or, for those items, that they were."""
+    """Report how many items are held out or, in a confirmation, that they were held out."""
     if confirmed is not None:
         yield "these items were held out of the validation of other verdicts"
     elif holdout is not None:
@@ -533,7 +533,7 @@ def _on_items(task: Task, holdout: float | None, confirmed: str | None) -> Itera
 
 
 def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
-    """Read verdicts on a task's items: another tool's file, or a run of the same items.
+    """Read another tool's verdicts on a task, or the verdicts in a run of the same items.
 
     Parameters
     ----------
@@ -549,7 +549,7 @@ def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
     RunError
         If the run's items or options differ from the task's.
     HarnessError
-        If the file or the run can't be read.
+        If the file or the run cannot be read.
     """
     if not verdicts.is_dir():
         return source_of_verdicts(task, verdicts, Validating(seed=seed))
@@ -565,7 +565,7 @@ def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
 
 
 def _note_left_out(n_left_out: Mapping[str, int], judges: Container[str]) -> tuple[str, ...]:
-    """Count the verdicts on items that were not selected, by judge."""
+    """Return a note that counts each judge's verdicts on items that were not selected."""
     if not n_left_out:
         return ()
     counts = ", ".join(
@@ -577,7 +577,7 @@ def _note_left_out(n_left_out: Mapping[str, int], judges: Container[str]) -> tup
 
 
 def n_planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitation, int]:
-    """Return the minimum number of units of a judge, by elicitation.
+    """Return a lower bound on a judge's planned number of units, by elicitation.
 
     Every item is assumed to have as many samples as any item has.
     """
@@ -588,12 +588,12 @@ def n_planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicit
 
 
 class RacedSources(Protocol):
-    """Interface to races, which add their results to a run's source."""
+    """Interface to races, which add their outcome to a run's source."""
 
     def raced_source(
         self, folder: RunFolder, source: Source, replies: Mapping[str, Sequence[Verdict]]
     ) -> Source:
-        """Return a source with information on how its judges raced."""
+        """Return the source with information about the race."""
 
     def compared_source(self, folder: RunFolder, source: Source) -> Source:
-        """Return a confirmed judge's source if its gain on another judge was tested first."""
+        """Return the source for a confirmed judge whose gain on another judge is tested first."""

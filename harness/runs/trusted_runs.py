@@ -1,4 +1,4 @@
-"""Trust in single verdicts of a run or a file."""
+"""Verdicts in a run or a file that can be accepted without a person's check."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def trust_in_run(
 
 
 class KeptTrust(msgspec.Struct, frozen=True, kw_only=True):
-    """The last result of each judge of a run, by its name.
+    """Last trust result of each judge in a run, by the judge's name.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class KeptTrust(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _keep(folder: RunFolder, result: VerdictTrust) -> None:
-    """Save the result for the run's report, replacing the last one for the same judge."""
+    """Save a result for the run's report, replacing the same judge's last result."""
     earlier = kept_trust(folder) if folder.has(TRUST_FILE) else ()
     judges = {own.judge: own for own in earlier}
     judges[result.judge] = replace(result, verdicts=())
@@ -81,12 +81,12 @@ def _keep(folder: RunFolder, result: VerdictTrust) -> None:
 
 
 def kept_trust(folder: RunFolder) -> tuple[VerdictTrust, ...]:
-    """Return the saved results for a run, unless its verdicts have changed since.
+    """Return the saved results for a run, or () if the verdicts have changed since.
 
     Raises
     ------
     RunError
-        If the file can't be read.
+        If the file cannot be read.
     """
     path = folder.path / TRUST_FILE
     try:
@@ -99,7 +99,7 @@ def kept_trust(folder: RunFolder) -> tuple[VerdictTrust, ...]:
 def trust_in_verdicts(
     task: str | Task, verdicts: Path | None, judge: str, trusting: Trusting, choices: Choices
 ) -> tuple[Source, VerdictTrust]:
-    """Return the source of a task and a verdict file, and the verdicts that can be accepted.
+    """Return the source for a task and a verdict file, and the verdicts that can be accepted.
 
     Parameters
     ----------

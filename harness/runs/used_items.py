@@ -1,6 +1,6 @@
-"""Contents of a validation: its rated items, their ratings, and the judges' replies.
+"""Contents of a validation: rated items, ratings and judges' replies.
 
-Everything is identified by content. Names of tasks, items and raters don't matter.
+Everything is identified by content. Names of tasks, items and raters do not matter.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NO_REPLY = frozenset({"failed", "not_asked"})
 
 
 class ItemDigests(msgspec.Struct, frozen=True, kw_only=True):
-    """Sample of a validation's items, with their ratings and the judges' replies.
+    """Sample of a validation's items, with digests of the ratings and the judges' replies.
 
     Attributes
     ----------
@@ -65,13 +65,13 @@ class ItemDigests(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def last(self) -> int:
-        """Return the key up to which the sample contains all items."""
+        """Return the highest key up to which the sample is complete."""
         return 2**64 - 1 if self.n <= MOST_SAMPLED else int(self.keys[-1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """Contents of a validation.
+    """Rated items, ratings and judges' replies in a validation.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Contents:
 
     @property
     def digest(self) -> str:
-        """Return the digest of the sample, independent of the judges' names."""
+        """Return a digest of the sample that does not depend on the judges' names."""
         sample = self.sample
         parts = [self.what, str(sample.n), sample.items, sample.ratings]
         return _hashed("\0".join([*parts, *sorted(sample.replies.values())])).hexdigest()
@@ -98,7 +98,7 @@ class Contents:
 def contents_of(
     task: Task, items: Sequence[Item], verdicts: Mapping[str, Sequence[Verdict]]
 ) -> Contents:
-    """Return the contents of a validation: the rated items with all ratings and replies."""
+    """Describe a validation's rated items, with all ratings and replies, by keys and digests."""
     rated = task.rating_columns
     key_of = _keys(task, items, frozenset(rated.items))
     keys = np.unique(np.fromiter(key_of.values(), np.uint64, len(key_of)))
@@ -113,9 +113,9 @@ def contents_of(
 
 
 def correlation(first: tuple[ItemDigests, str], second: tuple[ItemDigests, str]) -> float:
-    """Return a lower bound on the correlation between a judge's tests in two samples, by name.
+    """Return a lower bound on the correlation between two tests of a judge.
 
-    It is the share of items that both contain with the same ratings. It counts as 0 if it's small,
+    It is the share of items that both contain with the same ratings. It counts as 0 if it is small,
     or if any reply to a shared item differs, because new replies are a new try.
     """
     keys, ratings, replies = _answered(*_texts_of(*first))
@@ -130,7 +130,7 @@ def correlation(first: tuple[ItemDigests, str], second: tuple[ItemDigests, str])
 
 
 def rated_alike(first: ItemDigests, second: ItemDigests) -> bool:
-    """Return whether at least half of the items that two samples share have the same ratings."""
+    """Return whether at least half of the items in both samples have the same ratings."""
     _, here, there = np.intersect1d(
         first.keys, second.keys, assume_unique=True, return_indices=True
     )
@@ -139,7 +139,7 @@ def rated_alike(first: ItemDigests, second: ItemDigests) -> bool:
 
 
 def overlap(keys: Keys, others: Keys) -> bool:
-    """Return whether two arrays of ascending keys share a key."""
+    """Return whether two ascending arrays of keys have a key in common."""
     few, many = sorted((keys, others), key=len)
     if not few.size:
         return False
@@ -153,19 +153,19 @@ def encoded(values: NDArray[np.unsignedinteger[Any]], dtype: str) -> str:
 
 
 def decoded(text: str, dtype: str) -> NDArray[Any]:
-    """Decode the numbers from `encoded`.
+    """Decode numbers that `encoded` wrote.
 
     Raises
     ------
     ValueError
-        If the text isn't Base64 of such numbers.
+        If the text is not Base64 of such numbers.
     """
     return np.frombuffer(b64decode(text, validate=True), dtype=dtype)
 
 
 @lru_cache(512)
 def _sampled(text: str, dtype: str) -> NDArray[Any]:
-    """Return the numbers of a sample, which many comparisons use."""
+    """Decode the numbers of a sample, with a cache for repeated comparisons."""
     return decoded(text, dtype)
 
 
@@ -175,21 +175,21 @@ def _texts_of(sample: ItemDigests, judge: str) -> tuple[str, str, str]:
 
 @lru_cache(512)
 def _answered(items: str, ratings: str, replies: str) -> tuple[Keys, Digests, Digests]:
-    """Return keys, ratings and replies of the items in a sample that a judge answered."""
+    """Return the keys, ratings and replies of a sample's items that a judge answered."""
     given = _sampled(replies, DIGEST)
     has = given != 0
     return _sampled(items, KEY)[has], _sampled(ratings, DIGEST)[has], given[has]
 
 
 def _what(task: Task, items: Iterable[Item]) -> str:
-    """Return the digest of the rated property, including the task's name if items lack texts."""
+    """Return a digest of the rated property, and of the task's name if items lack texts."""
     has_text = any(any(_texts(task, item)) for item in items)
     name = "" if has_text else task.name
     return _hashed(f"{name}\0{_plain(task.property)}").hexdigest()
 
 
 def _keys(task: Task, items: Iterable[Item], rated: frozenset[str]) -> dict[str, int]:
-    """Return the key of each rated item: a hash of what judges and raters see."""
+    """Return each rated item's key, which is a hash of what judges and raters see."""
     images: Mapping[str, str] = {}
     with suppress(TaskError):  # a run folder has no images
         images = {name: image.digest for name, image in task.images.items()}
@@ -204,13 +204,13 @@ def _keys(task: Task, items: Iterable[Item], rated: frozenset[str]) -> dict[str,
 
 
 def _texts(task: Task, item: Item) -> list[str]:
-    """Return the texts that judges see of an item, or all its texts if it has none of those."""
+    """Return the texts that judges see in an item or, if they are empty, all its texts."""
     shown = [item.fields.get(name, "") for name in task.text]
     return shown if any(shown) else [item.fields[name] for name in sorted(item.fields)]
 
 
 def _plain(text: str) -> str:
-    """Return a text with each run of whitespace replaced by one space."""
+    """Replace each run of whitespace in a text with one space."""
     return " ".join(text.split())
 
 
@@ -234,7 +234,7 @@ def _digests(
     item: NDArray[np.integer[Any]],
     number: Keys,
 ) -> Digests:
-    """Return each sampled item's digest of its numbers, in any order, or 0 if it has none."""
+    """Return a digest of the numbers of each sampled item, or 0 if an item has none."""
     none = len(sampled)
     place_of = dict(zip(sampled.tolist(), range(none), strict=True))
     places = np.array([place_of.get(key_of.get(name, -1), none) for name in names], np.int64)

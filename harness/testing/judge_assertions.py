@@ -62,7 +62,7 @@ def assert_unchanged(
     Raises
     ------
     AssertionError
-        If a condition failed, or a judge didn't complete the round.
+        If a condition failed, or a judge did not complete the round.
     HarnessError
         If the run, a judge or an option is wrong.
     """

@@ -128,7 +128,7 @@ def _pairwise_favours(source: Source) -> Favours:
 
 
 def _system_of(item: Item, field: str, source: Source) -> str:
-    """Return the system in a field. Without the field, an item doesn't belong to a system."""
+    """Return the system in a field. Without the field, an item does not belong to a system."""
     if name := item.fields.get(field, "").strip():
         return name
     raise RunError(

@@ -91,7 +91,7 @@ class ServerList:
         return url
 
     def skip(self, url: str) -> None:
-        """Skip a server that can't be reached."""
+        """Skip a server that cannot be reached."""
         self._skipped_until_s[url] = self._now_s() + REST_S
 
     def __repr__(self) -> str:
@@ -326,7 +326,7 @@ def failure_of_choice(
     """Return the failure that a choice reports, or None if it reports none.
 
     A choice reports a failure by an error, in itself or in its message, or by its ending word. The
-    model may have written part of a reply, which doesn't count as an answer.
+    model may have written part of a reply, which does not count as an answer.
     """
     message = choice.get("message")
     is_message = isinstance(message, dict)
@@ -519,7 +519,7 @@ def _with_reasoning(completion: int, prompt: int, usage: JsonObject) -> int:
 
     OpenAI counts reasoning in ``completion_tokens``. xAI and Gemini's OpenAI-compatible interface
     count it in ``total_tokens`` only, Perplexity's deep research in neither. Reasoning longer than
-    its reply can't be part of it, so it is added.
+    its reply cannot be part of it, so it is added.
     """
     counted = max(completion, (_count(usage.get("total_tokens")) or 0) - prompt)
     reasoning = _reasoning_tokens(usage)

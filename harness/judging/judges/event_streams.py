@@ -25,7 +25,7 @@ def document_in_events(body: bytes) -> JsonObject | None:
     Parameters
     ----------
     body : bytes
-        Body of a response. None is returned if it isn't a complete stream.
+        Body of a response. None is returned if it is not a complete stream.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 litellm translates requests and replies. This package's own HTTP client, passed to litellm as a
 transport, sends them. litellm only has a placeholder for the key: the transport inserts the key
 when the request is sent, accepts only the judge's own address, and records errors as received. So
-litellm's errors and logs can't contain the key, and errors are classified by the response itself,
+litellm's errors and logs cannot contain the key, and errors are classified by the response itself,
 not by the status that litellm derives from it.
 """
 
@@ -110,9 +110,9 @@ class HostedJudge(HttpJudge):
     def check(cls, spec: JudgeSpec, task: Task | None = None) -> None:
         """Raise `JudgeUnavailable` if the judge cannot run.
 
-        It can't run if its provider's redirects can't be refused and the judge doesn't allow them,
-        if its address is unknown, if a variable such as OPENAI_BASE_URL names a different server,
-        or if its key is missing.
+        It cannot run if its provider's redirects cannot be refused and the judge does not allow
+        them, if its address is unknown, if a variable such as OPENAI_BASE_URL names a different
+        server, or if its key is missing.
         """
         if task and task.image and not _reads_images(spec):
             raise JudgeUnavailable(

@@ -74,13 +74,13 @@ def resolve(
     registry : mapping
         Specifications by alias, see `load_judges`.
     server : Server
-        If it has an address, names that aren't aliases are models on that server.
+        If it has an address, names that are not aliases are models on that server.
 
     Returns
     -------
     Resolved
         Named judges in order, then unnamed members of ensembles, then ensembles. Keys of hosted
-        judges are not checked here, because a plan doesn't need them (see `check`).
+        judges are not checked here, because a plan does not need them (see `check`).
 
     Raises
     ------
@@ -202,7 +202,7 @@ def registered(name: str, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None
     Raises
     ------
     JudgeError
-        If the name adds a strategy that the alias's own strategy can't be joined with.
+        If the name adds a strategy that the alias's own strategy cannot be joined with.
     """
     if name in registry:
         return registry[name]
@@ -235,7 +235,7 @@ def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SE
     Raises
     ------
     JudgeError
-        If the name isn't any of these, or its judge already has a different strategy.
+        If the name is not any of these, or its judge already has a different strategy.
     """
     if spec := registered(name, registry):
         return spec

@@ -1,7 +1,7 @@
 """Search for the request parameter that a server rejects, and the remedy.
 
 A rejection concerns a parameter if it names one that was sent. The request determines the names to
-look for, so the wording of the rejection doesn't matter.
+look for, so the wording of the rejection does not matter.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ ANOTHER_WAY = {  # parameters that a strategy needs, with that strategy
 def named_parameter(field: str, message: str, sent: Iterable[str]) -> str:
     """Return the sent parameter that a rejection names, or "" if none is named.
 
-    Parameters that a server doesn't accept together are joined by `AND`.
+    Parameters that a server does not accept together are joined by `AND`.
 
     Parameters
     ----------

@@ -184,7 +184,7 @@ def _raised_words(words: Iterable[str]) -> dict[str, JsonValue]:
 
 
 def _threads() -> int:
-    """Return the number of usable cores, at most four, because more don't help a small model."""
+    """Return the number of usable cores, at most four, because more do not help a small model."""
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(4, n_cores or 1)
 

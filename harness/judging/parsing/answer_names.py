@@ -74,7 +74,7 @@ def role(name: str) -> NameRole:
     """Return the role of a value according to its name.
 
     An "answer" is the verdict itself, a "score" is a verdict or a different number, and an "aside"
-    isn't the verdict, such as reasons or a confidence. For any remaining name, it is "other".
+    is not the verdict, such as reasons or a confidence. For any remaining name, it is "other".
 
     Examples
     --------

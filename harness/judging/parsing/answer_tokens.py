@@ -43,7 +43,7 @@ def answer_tokens(logprobs: object, text: str) -> list[Token]:
     logprobs : JSON
         Log-probabilities as the server sent them.
     text : str
-        Text of the reply. Thinking and chat-template tokens aren't part of the answer.
+        Text of the reply. Thinking and chat-template tokens are not part of the answer.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Words in a reply that are not part of its answer, such as courtesies.
 
 "Sure thing! B", "B. Let me know if you need more.", "A, not B" and "A; no other option fits" each
-name one answer. The removed words never state an answer, so removing them can't change it.
+name one answer. The removed words never state an answer, so removing them cannot change it.
 """
 
 from __future__ import annotations

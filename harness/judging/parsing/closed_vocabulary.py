@@ -3,7 +3,7 @@
 Judges use more phrases than a list can cover, such as "The edge goes to B" and "That makes it B".
 All these sentences consist of the option, a word that decides ("edge", "choose", "fits") and plain
 words ("the", "it", "to"). Words that deny, doubt, report or set a condition are in neither list, so
-a sentence with such a word doesn't count as a statement.
+a sentence with such a word does not count as a statement.
 """
 
 from __future__ import annotations

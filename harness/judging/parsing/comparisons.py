@@ -4,7 +4,7 @@
 `answer_phrases.yaml`, with placeholders for the options, determines which of the two wins.
 
 A reply that says which of two options is better often describes both afterwards. A description
-doesn't retract the answer unless it prefers the other option, ranks the answer behind it, or calls
+does not retract the answer unless it prefers the other option, ranks the answer behind it, or calls
 them equal.
 """
 
@@ -105,7 +105,7 @@ def compares(statement: str) -> bool:
 
 
 def is_described(head: str, clause: str) -> bool:
-    """Return whether a sentence only describes an option that isn't the answer.
+    """Return whether a sentence only describes an option that is not the answer.
 
     Parameters
     ----------

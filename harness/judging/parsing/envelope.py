@@ -1,8 +1,8 @@
 """Removal of thinking, channels and chat-template tokens around a judge's own words.
 
-Servers that don't know a model's format pass these on as text. Thinking is recognised by tags, from
-any of the model families below, and by the channels of gpt-oss. A reply whose thinking doesn't end
-was cut off before its answer.
+Servers that do not know a model's format pass these on as text. Thinking is recognised by tags,
+from any of the model families below, and by the channels of gpt-oss. A reply whose thinking does
+not end was cut off before its answer.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 A table needs ``item``, ``judge`` and ``value``. By default, ``elicitation`` is a forced choice and
 ``sample`` is 0. ``outcome`` is read if the value is empty. Other columns are ignored. Values are
-matched exactly: a value that isn't one of the task's options counts as an invalid verdict.
+matched exactly: a value that is not one of the task's options counts as an invalid verdict.
 
 Judges that return numbers can have a column ``score`` instead of ``value``, and ``better`` can
-specify whether ``higher`` or ``lower`` scores are better. Numbers in ``value`` that mostly aren't
+specify whether ``higher`` or ``lower`` scores are better. Numbers in ``value`` that mostly are not
 options are scores, too.
 """
 
@@ -150,7 +150,7 @@ def score_judges(
     verdicts : iterable of Verdict
         The verdicts, read as options.
     numbers : mapping of UnitOfJudge to str
-        Values that are numbers but not options; "" for a number that isn't finite.
+        Values that are numbers but not options; "" for a number that is not finite.
     known : collection of str
         Judges that are known to return scores.
     """

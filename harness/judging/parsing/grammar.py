@@ -9,18 +9,18 @@
 
 Decoration (bold, quotes, brackets, a box, a code fence, an answer's tag, a heading, a sign, a full
 stop, a bullet) can surround the whole reply and each mention. Exact keys take precedence over keys
-and labels in any case. The parser doesn't guess: if several readings fit, or a reply has two
+and labels in any case. The parser does not guess: if several readings fit, or a reply has two
 verdicts, the reply is invalid. Other replies are read as prose, with this grammar for each line.
 
 Decisions:
 
 - A repeated verdict (two lines ``B``) counts once.
-- A lone ``b`` is option B; after "The answer is" or "Option" it isn't: "a" may be an article.
+- A lone ``b`` is option B; after "The answer is" or "Option" it is not: "a" may be an article.
 - A label that is cut off is read only after its key and only in a forced choice: a set that is cut
   off can be incomplete.
 - On a scale of whole numbers, ``4/5``, ``4 out of 5``, ``4.0`` and ``4 points`` are 4 if 5 is the
-  highest key. Otherwise ``A/B`` is a list unless keys contain digits. ``A or B`` isn't a list, and
-  ``BA`` isn't ``AB``.
+  highest key. Otherwise ``A/B`` is a list unless keys contain digits. ``A or B`` is not a list, and
+  ``BA`` is not ``AB``.
 - A number next to a label must be its own key: "Good (4)" is invalid if Good is 3.
 """
 
@@ -249,7 +249,7 @@ def parse(
         Whether the reply is complete. If it was cut off, its last sentence is ignored.
     reasons_first : bool
         Whether reasons and then an answer on the last line were requested. If the last line has an
-        answer, statements in the reasons don't count.
+        answer, statements in the reasons do not count.
 
     Returns
     -------
@@ -613,7 +613,7 @@ def _by_flag(
 ) -> set[OptionIndices]:
     """Return the answers implied by a name with a truth value, as in "Toxic: no".
 
-    A name that isn't an option's stands for the question itself, unless `is_named`.
+    A name that is not an option's stands for the question itself, unless `is_named`.
     """
     folded = fold(FLAG_NAME.sub("", name.replace("_", " ")))
     stem = STEM.sub("", folded)

@@ -46,7 +46,7 @@ LOOSE_MEMBER = re.compile(
 def json_answers(
     form: str, read: ReadValue, read_list: ReadList, read_flag: ReadFlag
 ) -> set[OptionIndices] | None:
-    """Return the answers in a JSON verdict, or None if the text isn't JSON.
+    """Return the answers in a JSON verdict, or None if the text is not JSON.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def not_a_verdict(_: str) -> str:
-    """Reject a JSON constant that can't be a verdict, such as NaN."""
+    """Reject a JSON constant that cannot be a verdict, such as NaN."""
     raise ValueError("not a verdict")
 
 

@@ -452,7 +452,7 @@ def after_joint(folded: str, name: str) -> str:
 def cut_off(text: str, names: OptionNames) -> OptionIndices:
     """Return the options whose key is followed by the start of a label.
 
-    The start of a label doesn't count if it is a different option's complete name.
+    The start of a label does not count if it is a different option's complete name.
     """
     folded = fold(text.lstrip(OPENERS))
     matches = set()

@@ -68,7 +68,7 @@ def word_probabilities(
 
     The log-probabilities can be those of a chat completion or a text completion, and ``prob``
     counts in place of ``logprob``. Tokens that differ in case or surrounding spaces are summed. A
-    word that isn't listed has probability 0. The result is None if the server sent no
+    word that is not listed has probability 0. The result is None if the server sent no
     log-probabilities for the text.
     """
     listed = dict(_listed(logprobs, text))

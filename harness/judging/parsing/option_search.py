@@ -167,7 +167,7 @@ class NumberSearch:
         self.texts: list[str] = []
 
     def by_verb(self, verb: str) -> None:
-        """Return no answer, because numbers don't derive from verbs."""
+        """Return no answer, because numbers do not derive from verbs."""
 
     def mentions(self, text: str) -> list[Mention]:
         """Return the numbers in a text, in order."""

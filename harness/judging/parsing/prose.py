@@ -10,9 +10,9 @@ reply is split into lines and sentences (`reply_segments`), and each of them can
 - a subject and a verb directly followed by a label of at least four letters: "It is toxic.";
 - a sentence that says that the text cannot be assessed.
 
-A sentence must begin with its marker or subject, or with words that don't change its meaning
-("Therefore,", "Given the insult,", "Nobody is named, so"). It doesn't count if it names a different
-option, denies, hedges, asks, sets a condition or reports other people's views
+A sentence must begin with its marker or subject, or with words that do not change its meaning
+("Therefore,", "Given the insult,", "Nobody is named, so"). It does not count if it names a
+different option, denies, hedges, asks, sets a condition or reports other people's views
 (`statement_faults`). Names in quotations, quoted lines and lists of all options are ignored. All
 stated answers must be the same, and the text after the last one must not retract it or choose a
 different option. If reasons were requested first, an answer on the last line takes precedence over
@@ -304,7 +304,7 @@ class Statement(NamedTuple):
     kind : StatementKind
         The form of the statement.
     fault : str
-        Why the statement doesn't count; else empty.
+        Why the statement does not count; else empty.
     """
 
     reading: OptionIndices
@@ -550,7 +550,7 @@ class _Reply:
         return sentence is not None and bool(WHY.match(self._bare, sentence.start, sentence.end))
 
     def _is_rejected(self, mention: Mention) -> bool:
-        """Return whether a sentence says that an option isn't reasonable."""
+        """Return whether a sentence says that an option is not reasonable."""
         return REJECTED.match(self._bare, mention.end) is not None
 
     def _is_corrected(self, mention: Mention) -> bool:
@@ -792,7 +792,7 @@ class _Reply:
         )
 
     def _openings(self, first: Sentence) -> Iterator[tuple[int, str, bool]]:
-        """Yield possible ends of an answer, its reasons, and if a sentence has both."""
+        """Yield possible ends of an opening answer, its reasons, and if one sentence has both."""
         joints = [*REASON_JOINT.finditer(self._bare, first.start, first.end)]
         for joint in reversed(joints):
             yield joint.start(), self._bare[joint.end() : first.end], True

@@ -2,7 +2,7 @@
 
 Many judges answer in named parts: ``Verdict: B``, ``## Reasons``, ``[RESULT] 4``. The name shows
 the role of a part (`answer_names.role`), so the verdict is found before any sentence is read, and
-mentions of options in other parts don't count.
+mentions of options in other parts do not count.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class VerdictPart(NamedTuple):
     before, after : str
         Text of the other parts, before the verdict and after it.
     others : list of str
-        Text of the parts whose names don't show a role.
+        Text of the parts whose names do not show a role.
     """
 
     verdict: str

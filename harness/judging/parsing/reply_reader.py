@@ -151,7 +151,7 @@ class ReplyReader:
         """Parse a reply's text.
 
         The result also depends on why the reply ended. A reply stopped by a content filter counts
-        as refused. A reply that was cut off gets the reason ``cut_off`` if it can't be parsed, if
+        as refused. A reply that was cut off gets the reason ``cut_off`` if it cannot be parsed, if
         it is a set or a number that can be incomplete, or if reasons come before the verdict.
         """
         text = reply.text

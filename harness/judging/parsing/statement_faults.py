@@ -335,7 +335,7 @@ def takes_back(later: str, phrases: Phrases) -> bool:
     """Return whether a text after a verdict retracts it. Talk about the rated text does not.
 
     "Actually, no." and "I take it back." are retractions. "It names two causes that are actually in
-    the text" isn't, because the word comes late in a sentence about the text.
+    the text" is not, because the word comes late in a sentence about the text.
     """
     if not phrases.is_spaced:
         return phrases.retraction.search(later) is not None

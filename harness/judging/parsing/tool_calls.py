@@ -1,7 +1,7 @@
 """Function calls that a model writes as text, reduced to their arguments as JSON.
 
 Models that were given no tools still write calls, each family in its own format, and servers that
-don't know a format pass it on as text: ``<tool_call>{"name": ..., "arguments": {...}}``,
+do not know a format pass it on as text: ``<tool_call>{"name": ..., "arguments": {...}}``,
 ``[TOOL_CALLS] [...]``, ``submit(verdict="A")``. The verdict is among the arguments.
 """
 

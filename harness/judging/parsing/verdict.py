@@ -103,7 +103,7 @@ class Reply(_Record, frozen=True, kw_only=True):
         `Request.cache_key`, which the requests for all samples share; empty if unknown.
     received_at : float or None
         Time of receipt, in seconds since 1970. For a reply from a batch, the time of submission,
-        because the provider doesn't report when it answered. None in earlier versions' replies.
+        because the provider does not report when it answered. None in earlier versions' replies.
     task, judge : str
         Names of the task and the judge that it was first received for; empty in earlier versions'
         replies.
@@ -302,7 +302,7 @@ def decode(line: bytes) -> Verdict:
     Raises
     ------
     VerdictError
-        If the line is damaged. The message doesn't quote the line.
+        If the line is damaged. The message does not quote the line.
     """
     try:
         body = without_checksum(line)
@@ -333,7 +333,7 @@ def log_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def newest(verdict: Verdict, other: Verdict | None) -> Verdict:
     """Return the verdict that counts for a unit: the newest success or else the newest failure.
 
-    The order of the arguments doesn't matter. Among verdicts from the same attempt, a paid one
+    The order of the arguments does not matter. Among verdicts from the same attempt, a paid one
     takes precedence, and the first turn of a pair counts last.
     """
     return verdict if other is None else max(verdict, other, key=_age)
@@ -360,7 +360,7 @@ def check_header(line: bytes, path: Path) -> None:
     Raises
     ------
     VerdictError
-        If it isn't a header, or the format is of a later version.
+        If it is not a header, or the format is of a later version.
     """
     try:
         header = json.loads(line)

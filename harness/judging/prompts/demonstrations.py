@@ -80,7 +80,7 @@ class Demonstrations:
         Raises
         ------
         PromptError
-            If the file is missing or damaged, an answer isn't one of the task's, or the task lacks
+            If the file is missing or damaged, an answer is not one of the task's, or the task lacks
             an item.
         """
         path = folder / FILE

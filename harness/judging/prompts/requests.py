@@ -2,7 +2,7 @@
 
 Everything before the item is byte-identical for all items of a task and elicitation, so that prompt
 caches hit. The item's text comes last, between two lines that depend only on the text: they are the
-same in every run and can't be forged from inside the text.
+same in every run and cannot be forged from inside the text.
 """
 
 from __future__ import annotations
@@ -341,7 +341,7 @@ class Prompts:
         Raises
         ------
         OSError
-            If the folder can't be written.
+            If the folder cannot be written.
         """
         folder.mkdir(exist_ok=True)
         for template in self.templates.values():

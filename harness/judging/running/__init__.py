@@ -1,1 +1,1 @@
-"""Running judges: executor, rate limit, budget, batches."""
+"""Running of judges: executor, rate limit, budget and batches."""

@@ -1,4 +1,4 @@
-"""Sends one judge's requests: finds open units, and takes each from its claim to a verdict.
+"""Sender of one judge's requests, which takes each open unit from its claim to a verdict.
 
 There is one worker per allowed call in flight. All workers take units from one iterator, which
 looks up and claims many at once. A unit passes the rate limit, the budget, the call with its
@@ -54,7 +54,7 @@ NO_SAMPLES = frozenset({"bad_request", "unsupported_params"})  # rejections of `
 
 
 class Pause(Enum):
-    """Marker yielded instead of a unit while other runs are requesting all remaining ones."""
+    """Marker that is yielded while other runs are requesting all remaining units."""
 
     PAUSE = 0
 
@@ -83,7 +83,7 @@ class WorkerPool:
     """Workers that take one judge's units from a shared iterator.
 
     There is one worker per allowed call in flight. While one backs off, a substitute is hired, up
-    to a limit, so that waiting doesn't delay other units.
+    to a limit, so that waiting does not delay other units.
     """
 
     def __init__(self, judge: JudgeRun, group: asyncio.TaskGroup) -> None:
@@ -113,7 +113,7 @@ class WorkerPool:
         )
 
     def hire(self) -> None:
-        """Start one more worker, unless enough are working."""
+        """Start one more worker unless enough workers are running."""
         at_work = self._n_workers - self._n_waiting
         most = self._concurrency * WORKERS_PER_PLACE
         if at_work < self._concurrency and self._n_workers < most:
@@ -212,12 +212,12 @@ class WorkerPool:
         return verdicts
 
     def _count(self, verdicts: Sequence[Verdict]) -> None:
-        """Count received replies among the judge's first replies."""
+        """Count verdicts as first replies of the judge, until enough have been counted."""
         if not self._judge.first.have_passed:
             self._judge.first.count(verdicts)
 
     def _count_sets(self, turns: Sequence[WorkUnit]) -> None:
-        """Count pairs with an unreadable set, which no choice can make readable."""
+        """Count pairs with an unreadable set as unreadable, whatever the choice will be."""
         for turn in () if self._judge.first.have_passed else turns:
             if turn.first is not None and turn.unread is None and not turn.is_counted:
                 verdict = self._asker.conversations.read_first(turn)
@@ -239,7 +239,7 @@ class WorkerPool:
             judge.judge.recorded(outcome.received)
 
     def _not_done(self) -> Iterator[WorkUnit]:
-        """Yield the units that the log does not answer. Report the others to the observer."""
+        """Yield the units that the log does not answer, and report the others to the observer."""
         session = self._judge.session
         for unit in self._judge.job.open_units(session.done):
             if isinstance(unit, WorkUnit):
@@ -248,7 +248,7 @@ class WorkerPool:
                 session.observer.resumed(unit.judge, [unit])
 
     def _units(self) -> Generator[WorkUnit | Pause | None]:
-        """Yield units to request, and sometimes None, to let other tasks run.
+        """Yield units to request, and occasionally None to let other tasks run.
 
         Units with stored replies are recorded on the way. Units that other runs are requesting are
         checked again later. While only those are left, `PAUSE` is yielded.
@@ -273,7 +273,7 @@ class WorkerPool:
             yield None if batch else PAUSE
 
     def _waited_for(self, n: int) -> list[WorkUnit]:
-        """Return some units that other runs were requesting, unless they were just checked."""
+        """Return up to ``n`` units that other runs were requesting, unless checked a moment ago."""
         now = time.monotonic()
         if not self._waiting or now - self._looked_s < LOCK_POLL_S:
             return []
@@ -281,7 +281,7 @@ class WorkerPool:
         return [self._waiting.popleft() for _ in range(min(n, len(self._waiting)))]
 
     def _claim(self, batch: Sequence[WorkUnit]) -> list[WorkUnit]:
-        """Look up and claim many units at once, and return the units to request.
+        """Look up and claim many units together, and return the units to request.
 
         Conversations are not claimed.
         """
@@ -297,7 +297,7 @@ class WorkerPool:
     def _claim_single(
         self, units: Sequence[WorkUnit]
     ) -> tuple[Sequence[WorkUnit], Sequence[WorkUnit]]:
-        """Claim units of one sample. Return those to request, and those that others request.
+        """Claim units of one sample each. Return claimed units, and units claimed by other runs.
 
         If units share a request, the first is claimed. Units with a reply by now are recorded.
         """
@@ -321,7 +321,7 @@ class WorkerPool:
         return claimed, waiting
 
     def _without_stored(self, units: Sequence[WorkUnit]) -> Sequence[WorkUnit]:
-        """Record units with stored replies, and return the rest and all conversations."""
+        """Record units with stored replies, and return all other units and all conversations."""
         alone = [unit for unit in units if not unit.is_conversation]
         stored = self._store.get([unit.key for unit in alone])
         if not stored:
@@ -336,7 +336,7 @@ class WorkerPool:
         return [*remaining, *self._record_stored(answered)]
 
     def _record_stored(self, replies: Sequence[tuple[WorkUnit, Reply]]) -> list[WorkUnit]:
-        """Record units with stored replies, and return those whose conversation continues."""
+        """Record units with stored replies, and return units with unfinished conversations."""
         asker, count_paid = self._asker, self._store.count_paid
         verdicts, going_on = [], []
         for unit, reply in replies:
@@ -352,7 +352,7 @@ class WorkerPool:
         return going_on
 
     def _wait_for(self, units: Sequence[WorkUnit], *, is_progress: bool) -> None:
-        """Set aside units that others are requesting, and name the holder if only these remain."""
+        """Set aside units claimed by other runs. If nothing else is left, report the holder."""
         self._waiting += units
         now = time.monotonic()
         if is_progress:
@@ -362,7 +362,7 @@ class WorkerPool:
             self._store.report_holder(units[0].hashes[0])
 
     def _leave(self, unit: WorkUnit | Pause | None) -> None:
-        """Set aside a unit that isn't requested, and release its requests."""
+        """Set aside a unit that will not be requested now, and release its requests."""
         if not isinstance(unit, WorkUnit):
             return
         self._left.append(unit)
@@ -371,7 +371,7 @@ class WorkerPool:
 
 
 class Places(asyncio.Semaphore):
-    """Slots for calls in flight or not yet recorded. A call that backs off frees its slot.
+    """Slots for calls in flight or not yet recorded. A call frees its slot while backing off.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ class Places(asyncio.Semaphore):
 
 
 class Asker:
-    """Runs one judge on units of work.
+    """Runner of one judge on units of work.
 
     Parameters
     ----------
@@ -494,7 +494,7 @@ class Asker:
         return UnitOutcome([self.conversations.begun(step)], received, next_turns=[step])
 
     def step(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict | WorkUnit:
-        """Return the verdict in a reply, or the unit if its conversation continues.
+        """Return a reply's verdict, or an updated unit if its conversation continues.
 
         ``bought`` says whether this run paid for the reply.
         """
@@ -644,7 +644,7 @@ def _failure_of(error: Exception) -> CallFailed:
 
 
 class Deadline:
-    """Context, shared by many tasks, that raises `TimeoutError` after ``seconds``.
+    """Context for many tasks, which raises `TimeoutError` in each task after ``seconds``.
 
     `asyncio.timeout` starts a timer for each call and takes 4 us of CPU, 3 % of the cost of a
     request; this class takes 0.4 us. A task that is cancelled for a different reason stays

@@ -1,4 +1,4 @@
-"""Budget of a run, a record of the replies it paid for, and trial calls to servers.
+"""Budget of a run, records of replies it paid for, and trial calls to servers.
 
 The maximum cost of a call is reserved, then replaced by its actual cost. A call that may have been
 billed but has no reply with a known price counts at its maximum.
@@ -31,7 +31,7 @@ STEPS = 32  # number of steps in which spending is recorded in advance
 
 
 class CallBill:
-    """Cost of one call in USD: reserved while it is in flight, then settled.
+    """Cost of one call in USD, which is reserved during the call and settled afterwards.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class CallBill:
         self.is_known = False
 
     def settle(self, replies: Sequence[Reply]) -> None:
-        """Replace the reservation with the cost of the replies, if known."""
+        """Set the call's actual cost, if the costs of all replies are known."""
         cost_usd = 0.0
         for reply in replies:
             if reply.cost_usd is None:
@@ -77,12 +77,12 @@ class CallBill:
 
     @property
     def is_kept(self) -> bool:
-        """Return whether the call cost at most what its token limit allows."""
+        """Return whether the call cost no more than its token limit allows."""
         return self.cost_usd <= self._most_usd + NOTHING_USD
 
 
 class CostBudget:
-    """Budget of a run, shared by all judges.
+    """Budget of a run, which all judges share.
 
     Calls need its approval only if there is a limit. Otherwise it just adds up the costs of
     replies.
@@ -157,7 +157,7 @@ class CostBudget:
         await ended
 
     def has_room(self, cost_usd: float) -> bool:
-        """Return whether an amount can be spent in addition to the reservations."""
+        """Return whether the budget covers an amount in addition to all reservations."""
         limit_usd = self.limit_usd
         return limit_usd is None or self.spent_usd + self.reserved_usd + cost_usd <= limit_usd
 
@@ -178,11 +178,11 @@ class CostBudget:
         return CallBill(self, judge, cost_usd, most_usd)
 
     def refuse(self, cost_usd: float) -> None:
-        """Note that a request with this maximum cost is not sent."""
+        """Record that a request with this maximum cost was declined."""
         self.exhausted, self.refused_usd = True, cost_usd
 
     def hold(self, cost_usd: float) -> None:
-        """Reserve an amount, after recording the spending that the reservation permits."""
+        """Reserve an amount, and record the run's new maximum cost before a call is sent."""
         self.reserved_usd += cost_usd
         most_usd = self.spent_usd + self.reserved_usd
         if self._record is None or self.limit_usd is None or most_usd <= self._recorded_usd:
@@ -200,7 +200,7 @@ class CostBudget:
         self.book(reserved_usd, bill.cost_usd, is_known=bill.is_known)
 
     def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:
-        """Replace a reservation with the amount spent, which can be ``is_known`` or assumed."""
+        """Replace a reservation with the spent amount, which is known or assumed."""
         left = self.reserved_usd - reserved_usd
         self.reserved_usd = left if left > NOTHING_USD else 0.0  # rounding errors
         self.spent_usd += cost_usd
@@ -212,7 +212,7 @@ class CostBudget:
         self._waiting.clear()
 
     def count(self, received_usd: float) -> None:
-        """Add up the costs of a session's replies, unless each was booked under a limit."""
+        """Add the cost of a session's replies, unless each call was already booked."""
         if self.limit_usd is None:
             self.spent_usd += received_usd
 
@@ -224,17 +224,17 @@ class CostBudget:
         return False
 
     def stop_waiting(self) -> None:
-        """Stop waiting for budget that other processes hold, because no more requests are sent."""
+        """Stop waiting for budget held by other processes, because no more requests are sent."""
 
     def overrun(self, judge: str) -> CallFailed | None:
-        """Return the failure of a judge whose replies exceeded their reservations, if they did."""
+        """Return the failure of a judge whose replies exceeded their reservations, or None."""
         if self._is_soft or judge not in self._overrun:
             return None
         return CallFailed("over_cap", stops_judge=True, hint=MEANINGS["over_cap"])
 
 
 class PaidReplies:
-    """Counter that counts each paid reply once across verdicts.
+    """Counter for paid replies, which counts a reply in several verdicts only once.
 
     A pair's first turn can reuse the reply to a response set. It does if both took the same time;
     without a cache, the reply was bought twice. Response sets must therefore come before the pairs
@@ -246,7 +246,7 @@ class PaidReplies:
         self._counted: set[int] = set()
 
     def new(self, verdict: Verdict) -> Sequence[Reply]:
-        """Return a verdict's replies that no earlier verdict had.
+        """Return the replies in a verdict that were not in any earlier verdict.
 
         They were paid for unless the verdict is ``from_store``.
         """
@@ -261,7 +261,7 @@ class PaidReplies:
 
 
 def paid_replies(verdicts: Iterable[Verdict]) -> Iterator[tuple[Verdict, Sequence[Reply]]]:
-    """Yield verdicts, pairs last, each with the replies that no earlier verdict had."""
+    """Yield verdicts, pairs last, each with its replies that earlier verdicts lack."""
     verdicts = list(verdicts)
     pairs = [verdict for verdict in verdicts if verdict.elicitation == "paired"]
     new = PaidReplies().new if pairs else _replies  # only pairs share replies
@@ -270,7 +270,7 @@ def paid_replies(verdicts: Iterable[Verdict]) -> Iterator[tuple[Verdict, Sequenc
 
 
 def logged_cost_usd(log: LogReading) -> float:
-    """Return the cost in USD of a log's replies, each counted once and without stored ones."""
+    """Sum the cost in USD of a log's replies, without stored and repeated replies."""
     return sum(
         reply.cost_usd or 0.0
         for verdict, replies in paid_replies(log.final.values())
@@ -284,14 +284,14 @@ def _replies(verdict: Verdict) -> Sequence[Reply]:
 
 
 class Trial(NamedTuple):
-    """Judge and elicitation of a first call, because short choices don't imply short sets."""
+    """Judge and elicitation of a trial call. Each elicitation can have longer replies."""
 
     judge: str
     elicitation: Elicitation
 
 
 class CapTrials:
-    """Admission of a run's calls: first calls one at a time, then one more per compliant reply.
+    """Gate for a run's calls: single trial calls first, then one more per compliant reply.
 
     A judge therefore has 1, 2, 4, ... calls in flight, and about one reply is enough to detect a
     judge that ignores its limit in some replies.
@@ -306,7 +306,7 @@ class CapTrials:
     async def admit(self, trial: Trial | None) -> AsyncIterator[bool]:
         """Wait until a call can be sent, and yield whether it is a first call.
 
-        ``trial`` is None for a call that can't cost more than its reservation.
+        ``trial`` is None for a call that cannot cost more than its reservation.
         """
         if trial is None:
             yield False
@@ -319,7 +319,7 @@ class CapTrials:
                 yield True
 
     def keep(self, trial: Trial | None) -> None:
-        """Note a reply within its limit, which permits one more call in flight."""
+        """Record a reply within its token limit, which permits one more call in flight."""
         if trial is not None:
             self._kept.add(trial)
             self._places[trial].release()

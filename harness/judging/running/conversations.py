@@ -1,4 +1,4 @@
-"""Conversations: units that need several replies, each to a separate request.
+"""Conversations: units that need several replies, each to a request of its own.
 
 A pair is a response set and then a choice from it. The request for the set is the same as for a
 response set on its own, so one stored reply serves both. If the judge has ``reask: 1``, an
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Conversations:
-    """Next requests for one judge's units, and verdicts from the replies so far.
+    """Next requests for one judge's units, and verdicts from the replies received so far.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Conversations:
         return request
 
     def step(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict | WorkUnit:
-        """Return the verdict from the reply to the next request, or the updated unit.
+        """Add a reply to a unit. Return the verdict, or the unit if it needs another reply.
 
         ``bought`` says whether this run paid for the reply. A blank set ends a pair, because some
         providers reject an empty turn.
@@ -91,13 +91,13 @@ class Conversations:
     def after_unread(
         self, unit: WorkUnit, reply: Reply, verdict: Verdict, *, bought: bool
     ) -> Verdict | WorkUnit:
-        """Return the unit with its second question, or the verdict if no question follows."""
+        """Return the unit with a second question, or the verdict if no question is allowed."""
         if self._is_to_reask(unit, reply):
             return replace(unit, unread=reply, bought=bought, claimed=False)
         return verdict
 
     def begun(self, unit: WorkUnit) -> Verdict:
-        """Return the record of a conversation to write before its next turn."""
+        """Return the verdict that records an unfinished conversation before its next turn."""
         return self.failed(unit, unit.replies[-1].request, AWAITS_SECOND_TURN)
 
     def failed(self, unit: WorkUnit, request: str, reason: str) -> Verdict:
@@ -113,7 +113,7 @@ class Conversations:
         )
 
     def stored(self, units: Iterable[WorkUnit]) -> list[Verdict]:
-        """Return the verdicts from stored replies to the conversations among units."""
+        """Return verdicts for conversations that stored replies complete."""
         verdicts: list[Verdict] = []
         open_units = [(unit, False) for unit in units if unit.is_conversation]
         while open_units:
@@ -135,11 +135,11 @@ class Conversations:
         return verdicts
 
     def _is_to_reask(self, unit: WorkUnit, reply: Reply) -> bool:
-        """Return whether an unreadable reply is followed by one more question."""
+        """Return whether to ask a second question after an unreadable reply."""
         return self._reasks and unit.unread is None and is_whole(reply)
 
     def _verdict(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict:
-        """Return the verdict in a unit's last reply, or for a pair, in both turns."""
+        """Parse a unit's last reply. For a pair, parse the replies to both turns."""
         verdict = self._reader.verdict(
             reply, unit.unit(), self._name, first=unit.first, from_store=not bought
         )
@@ -148,13 +148,13 @@ class Conversations:
         return replace(verdict, unread=unit.unread, first_unread=unit.first_unread)
 
     def read_first(self, unit: WorkUnit) -> Verdict:
-        """Read the set of a pair as a response set."""
+        """Parse the set of a pair as a response set."""
         assert unit.first is not None
         of_set = replace(unit, elicitation="response_set", first=None)
         return self._verdict(of_set, unit.first, bought=unit.bought)
 
     def _without_choice(self, unit: WorkUnit, first: Reply, *, bought: bool) -> Verdict:
-        """Read a pair with a blank set, after which the conversation can't continue."""
+        """Return the verdict on a pair with a blank set, after which the conversation ends."""
         of_set = replace(unit, elicitation="response_set")
         verdict = self._verdict(of_set, first, bought=bought)
         return replace(
@@ -170,5 +170,5 @@ class Conversations:
 
 
 def is_whole(reply: Reply) -> bool:
-    """Return whether a reply has a text and wasn't cut off."""
+    """Return whether a reply has text and was not cut off."""
     return bool(reply.text.strip()) and reply.ending != "cut_off"

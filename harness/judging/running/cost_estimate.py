@@ -1,4 +1,4 @@
-"""Estimates of a judge's expected and maximum cost before anything is sent."""
+"""Estimates of a judge's expected and maximum cost before a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORDS = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class JudgeQuote:
-    """Estimated cost of one judge if no reply is cached.
+    """Estimated cost of one judge, assuming that no replies are cached.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class JudgeQuote:
 
 
 def quote_of(job: Job, task: Task) -> JudgeQuote:
-    """Estimate the cost of a judge without sending anything.
+    """Estimate a judge's cost without sending requests.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
 
 
 def _first_call_usd(job: Job, price: Price | None, cap: int | None) -> float | None:
-    """Return the maximum cost of a judge's first call, or None if its price is unknown."""
+    """Return the maximum cost in USD of a judge's first call, or None if a price is unknown."""
     if price is None:
         return None
     item, elicitation = next(job.questions())
@@ -146,7 +146,7 @@ def _first_call_usd(job: Job, price: Price | None, cap: int | None) -> float | N
 
 
 def quote_of_embedding(spec: JudgeSpec, jobs: Sequence[Job], task: Task) -> JudgeQuote:
-    """Quote the embedding of the raters' texts and the judges' replies, each once.
+    """Estimate the cost of embedding each rater's text and each judge's reply once.
 
     All replies are assumed to differ and to have `OPEN_TOKENS`. The maximum assumes the longest
     readable answers.
@@ -176,7 +176,7 @@ def quote_of_embedding(spec: JudgeSpec, jobs: Sequence[Job], task: Task) -> Judg
 
 
 def quote_of_ensemble(spec: JudgeSpec, quotes: Sequence[JudgeQuote]) -> JudgeQuote:
-    """Quote an ensemble at no cost, for its members' items among ``quotes``."""
+    """Return a quote without cost for an ensemble, with as many items as its members'."""
     [n_items, *_] = [quote.n_items for quote in quotes if quote.judge in spec.members]
     return JudgeQuote(spec.name, n_items, 0, 0, 0, 0, 0.0, 0.0, 0)
 
@@ -186,14 +186,14 @@ def _usd(price: Price | None, prompt: int, completion: int) -> float | None:
 
 
 def _most_usd(price: Price | None, prompt: int, completion: int | None) -> float | None:
-    """Return the maximum cost of tokens, or None if the price or a limit of replies is unknown."""
+    """Return the maximum cost in USD, or None if a price or the reply's limit is unknown."""
     if price is None or (completion is None and price.output):
         return None
     return (prompt * price.most_input + (completion or 0) * price.output) / 1_000_000
 
 
 class _Turn(NamedTuple):
-    """Tokens of a turn's prompt: estimated, maximum, and maximum if the turn is repeated."""
+    """Token counts for one turn: the prompt's estimate and maximum, and a second question's."""
 
     prompt_tokens: int
     most_tokens: int
@@ -203,7 +203,7 @@ class _Turn(NamedTuple):
 def _turns(
     job: Job, task: Task, unit: Unit, questions: dict[AnswerKind, int], cap: int
 ) -> Iterator[_Turn]:
-    """Yield the turns that a unit pays for, rather than sharing them with another unit.
+    """Yield the turns that a unit pays for. Turns shared with another unit are left out.
 
     ``questions`` collects the maximum tokens of a second question.
     """
@@ -226,7 +226,7 @@ def _turns(
 
 
 def _requests(job: Job, task: Task, first: Request) -> Iterator[Request]:
-    """Yield the requests for both turns of a pair, with a first reply of average length."""
+    """Yield the requests for both turns of a pair, assuming a first reply of average length."""
     yield first
     sets = sorted(task.space.sets, key=len)
     text = render(tuple(sets[len(sets) // 2]), task.options)
@@ -234,13 +234,13 @@ def _requests(job: Job, task: Task, first: Request) -> Iterator[Request]:
 
 
 def _most_question_tokens(job: Job, request: Request, unit: Unit, kind: AnswerKind) -> int:
-    """Return the maximum tokens that a second question adds to a prompt, without the reply."""
+    """Return the maximum tokens that a second question adds to a prompt."""
     again = job.judge.ask_again(request, Reply(request=request.hash, text=""), unit, kind)
     return most_prompt_tokens(again) - most_prompt_tokens(request)
 
 
 def _asked_as_set(job: Job, first: Request, unit: Unit) -> bool:
-    """Return whether a pair's first turn is also a response set's request, and paid for once."""
+    """Return whether a pair shares its first turn with a response set."""
     if "response_set" not in job.elicitations:
         return False
     return job.judge.request(unit._replace(elicitation="response_set")).hash == first.hash

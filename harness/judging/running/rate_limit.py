@@ -1,11 +1,11 @@
-"""Admission of one judge's calls: calls in flight, requests and tokens per minute, probes.
+"""Limits on one judge's calls in flight, and on requests and tokens per minute.
 
 The limit on calls in flight increases additively and is halved once per episode of 429s or of files
-that can't be opened: other calls in flight at that moment don't halve it again. Requests and tokens
-per minute are spread evenly according to the judge's own limits. A server that does not reply is
-probed with one call at a time, each after a longer wait, and then given up. While a server requests
-a wait, no calls are sent. `Rate` takes the time as an argument, so that it can be tested on a
-simulated clock. `RateGate` does the waiting.
+that cannot be opened: other calls in flight at that moment do not halve it again. Requests and
+tokens per minute are spread evenly according to the judge's own limits. A server that does not
+reply is probed with one call at a time, each after a longer wait, and then given up. While a server
+requests a wait, no calls are sent. `Rate` takes the time as an argument, so that it can be tested
+on a simulated clock. `RateGate` does the waiting.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_EVENTS = 1000
 
 
 class RateEvent(NamedTuple):
-    """A change of a judge's rate, for the run's log.
+    """Change of a judge's rate, for the run's log.
 
     Attributes
     ----------
@@ -52,13 +52,13 @@ class RateEvent(NamedTuple):
 
 @dataclass(slots=True)
 class _Spacing:
-    """Even spacing of uses, fewer than ``per_minute`` in any minute before the last use."""
+    """Even spacing of uses, with fewer than ``per_minute`` in any minute before the last use."""
 
     per_minute: float | None = None
     next_s: float = float("-inf")
 
     def reserve(self, now: float, n: float) -> float:
-        """Reserve the next ``n`` uses, and return the seconds to wait for them."""
+        """Reserve the next ``n`` uses. Return the seconds to wait before the first use."""
         if self.per_minute is None:
             return 0.0
         start = max(now, self.next_s - BURST_S)
@@ -121,7 +121,7 @@ class Rate:
 
     @property
     def needs_tokens(self) -> bool:
-        """Whether `enter` needs the number of tokens."""
+        """Whether `enter` requires the number of tokens."""
         return self._tokens.per_minute is not None
 
     @property
@@ -136,7 +136,7 @@ class Rate:
 
     @property
     def is_settled(self) -> bool:
-        """Whether another reply wouldn't change the rate."""
+        """Whether another successful reply would leave the rate unchanged."""
         return self.limit >= self.ceiling and not self._n_unanswered
 
     def enter(self, now: float, tokens: float = 0.0) -> tuple[int, float]:
@@ -160,7 +160,7 @@ class Rate:
         self.in_flight -= 1
 
     def succeeded(self, now: float) -> None:
-        """Allow one more call per reply until the first 429, then one more per round of replies.
+        """Raise the limit by one per reply or, after the first 429, by one per round of replies.
 
         After a successful probe, calls continue as before.
         """
@@ -175,7 +175,7 @@ class Rate:
             self._note(now, "ceiling")
 
     def limited(self, now: float, ticket: int, wait_s: float = 0.0) -> None:
-        """Halve the limit, unless the call was in flight at the last cut.
+        """Halve the limit, unless the rejected call was sent before the last cut.
 
         No calls are sent for ``wait_s``, the wait that the server requested.
         """
@@ -187,7 +187,7 @@ class Rate:
             self._note(now, "cut")
 
     def unanswered(self, now: float, ticket: int) -> bool:
-        """Count a call without a usable reply, and return whether to stop calling the server.
+        """Count a call without a usable reply. Return whether to stop calling the server.
 
         Calls in flight when the last probe was planned count as one with it.
         """
@@ -212,7 +212,7 @@ class Rate:
 
 
 class RateGate:
-    """Gate that admits one judge's calls as fast as its `Rate` allows.
+    """Gate that admits a judge's calls as fast as the judge's `Rate` allows.
 
     Parameters
     ----------
@@ -253,16 +253,16 @@ class RateGate:
 
     @property
     def needs_tokens(self) -> bool:
-        """Whether `enter` needs the number of tokens."""
+        """Whether `enter` requires the number of tokens."""
         return self.rate.needs_tokens
 
     def shut(self) -> None:
-        """Admit no more calls, and end every `sleep`."""
+        """Stop admitting calls, and end every `sleep`."""
         self.is_shut = True
         self._shut.set()
 
     def check(self) -> None:
-        """Raise `NotAsked` if the gate is shut."""
+        """Raise `NotAsked` if no more calls are admitted."""
         if self.is_shut:
             raise NotAsked
 
@@ -282,12 +282,12 @@ class RateGate:
         raise NotAsked
 
     def succeeded(self) -> None:
-        """Report an answered call."""
+        """Report that a call got a reply."""
         if not self.rate.is_settled:
             self.rate.succeeded(time.monotonic())
 
     def failed(self, ticket: int, failure: CallFailed) -> CallFailed:
-        """Report an unanswered call, and return a failure if it must stop the judge.
+        """Report a failed call. Return its failure, or the failure that must stop the judge.
 
         A judge whose server is given up on must stop.
         """
@@ -343,5 +343,5 @@ def rate_gate(judge: Judge, retry: RetryPolicy, ceiling: int) -> RateGate:
 
 
 def is_unanswered(failure: CallFailed) -> bool:
-    """Return whether a call got no reply, an unreadable one, or a server failure."""
+    """Return whether a call got no reply, an unreadable reply or a server error."""
     return failure.paid or failure.reason in NO_REPLY or failure.reason.startswith("http_5")

@@ -1,4 +1,4 @@
-"""Recorder: writes judges' replies to the log, then puts them into the store.
+"""Recorder that writes judges' replies to the log, then stores them.
 
 Replies that arrive within a few milliseconds are written in one call and stored in one transaction.
 """
@@ -27,7 +27,7 @@ GATHER_S = 0.003  # time for which arriving replies are gathered while calls are
 
 
 class Observer(Protocol):
-    """Observer of a run, such as a progress bar or plain lines."""
+    """Observer of a run, such as a progress bar."""
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Receive verdicts that were written to the log."""
@@ -36,20 +36,20 @@ class Observer(Protocol):
         """Receive periodic progress from all of a run's processes on a shared store."""
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Receive verdicts that the log contained from earlier sessions of the run."""
+        """Receive verdicts that earlier sessions of the run wrote to the log."""
 
     def ended(self, judge: str, reason: str) -> None:
-        """Receive the end of a judge. ``reason`` is empty if it completed everything."""
+        """Receive the end of a judge. ``reason`` is empty if the judge completed everything."""
 
     def say(self, line: str) -> None:
         """Receive a line for the user."""
 
     def show(self, text: str) -> None:
-        """Receive a judge's text to show to the user, which must not be logged."""
+        """Receive text from a judge to show to the user. This text must not be logged."""
 
 
 class NoObserver:
-    """Observer that ignores everything; a base class for partial observers."""
+    """Observer that ignores everything, and a base class for partial observers."""
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Do nothing."""
@@ -72,7 +72,7 @@ class NoObserver:
 
 @dataclass(eq=False, slots=True)
 class _Group:
-    """Verdicts to write in one call, and the replies to store with them."""
+    """Verdicts to write together, with the replies to store."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     received: list[Reply] = field(default_factory=list)
@@ -81,9 +81,9 @@ class _Group:
 
 
 class Recorder:
-    """Records verdicts: first in the log, then in the store, then with the observer.
+    """Recorder of verdicts: first in the log, then in the store, then with the observer.
 
-    A call ends when its reply is stored. Once no more requests are sent, calls don't wait for an
+    A call ends when its reply is stored. Once no more requests are sent, calls do not wait for an
     unreachable store.
 
     Parameters
@@ -95,7 +95,7 @@ class Recorder:
     observer : Observer
         Receives verdicts after they are written.
     stop : callable
-        Called if the log can't be written.
+        Called if the log cannot be written.
     done : mapping of UnitKey to Verdict
         Earlier contents of the log, from which the count of attempts at a unit continues.
 
@@ -126,18 +126,18 @@ class Recorder:
         self._may_wait = True
 
     def begin(self) -> None:
-        """Count a unit in progress. Arriving replies can wait for it a moment."""
+        """Count one more unit in progress, for which received replies can wait briefly."""
         self._n_asking += 1
 
     def end(self) -> None:
-        """Count a unit as no longer in progress."""
+        """Count one unit in progress less."""
         self._n_asking -= 1
         if not self._n_asking and self._group is not None:
             asyncio.get_running_loop().call_soon(self._write_group)
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no unit is in progress."""
+        """Return whether no units are in progress."""
         return not self._n_asking
 
     async def record_soon(self, verdicts: Sequence[Verdict], received: Sequence[Reply]) -> None:
@@ -146,7 +146,7 @@ class Recorder:
         Raises
         ------
         RunError
-            If the verdicts can't be written, or the store rejects the replies; also in `record`.
+            If the verdicts cannot be written, or the store rejects the replies; also in `record`.
         """
         if self._group is None:
             self._group = _Group()
@@ -165,12 +165,12 @@ class Recorder:
             raise group.error
 
     def record(self, verdicts: Sequence[Verdict]) -> None:
-        """Write verdicts whose replies are already stored."""
+        """Write verdicts whose replies were already stored."""
         if verdicts:
             self._write(self._numbered(verdicts))
 
     def _numbered(self, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
-        """Number each unit's attempts, over all sessions of the run."""
+        """Set each verdict's attempt number, counting all sessions of the run."""
         if not (done := self._done):
             return verdicts
         previous = [done.get(unit_key(verdict)) for verdict in verdicts]
@@ -193,7 +193,7 @@ class Recorder:
             self._observer.advanced(judge, group)
 
     def stop_waiting(self) -> None:
-        """Let calls end before their replies are stored, because no more requests are sent."""
+        """Let calls end before their replies are stored, because sending has stopped."""
         self._may_wait = False
         for group in self._storing.values():
             group.done.set()

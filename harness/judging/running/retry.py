@@ -1,4 +1,4 @@
-"""Retries of calls: the only place where a request is sent again."""
+"""Retries of calls. Requests are repeated only here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RetryPolicy:
     Attributes
     ----------
     attempts : int
-        Maximum requests per call; `PAID_ATTEMPTS` if the replies can't be read.
+        Maximum requests per call; `PAID_ATTEMPTS` if the replies cannot be read.
     backoff_s, backoff_max_s : float
         First and maximum upper bound of the random wait between attempts, in seconds.
     """
@@ -71,7 +71,7 @@ class RetryPolicy:
         return await retrying(next_attempt)
 
     def _wait_s(self, state: RetryCallState) -> float:
-        """Return a random wait (full jitter), but at least the wait that the server requested."""
+        """Return a random wait in seconds (full jitter), at least the wait the server requested."""
         requested_s = getattr(_failure_of(state), "retry_after_s", None) or 0.0
         jitter = wait_random_exponential(self.backoff_s, self.backoff_max_s)
         return max(requested_s, jitter(state))

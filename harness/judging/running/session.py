@@ -1,6 +1,6 @@
-"""Session of a run: runs every judge on every open unit.
+"""Session that runs every judge on every open unit of a run.
 
-Judges don't affect each other: each has its own rate limit, and if one fails, the others continue.
+Judges do not affect each other: each has its own rate limit, and if one fails, the others continue.
 They share the open files that the system allows.
 """
 
@@ -28,7 +28,7 @@ PROGRESS_EVERY_S = 1.0
 
 
 class Session:
-    """Runs judges on the units that a run's log does not answer.
+    """Session that runs judges on the units without an answer in the run's log.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Session:
     next_jobs : callable, optional
         Called once all jobs are done. Returns the judges' next jobs in the same order; empty if
         there are none. It gets the judges that stopped for a lasting reason, with the reason. It
-        isn't called after any other stop or a temporary failure.
+        is not called after any other stop or a temporary failure.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Session:
                 by_name[verdict.judge].count([verdict])
 
     def _ceilings(self, judges: Sequence[Judge]) -> list[int]:
-        """Return the maximum calls in flight for each judge."""
+        """Return the maximum number of calls in flight for each judge."""
         wanted = [judge.n_connections for judge in judges if judge.n_connections]
         connections = share_connections(wanted)
         if connections != wanted:
@@ -81,7 +81,7 @@ class Session:
         Raises
         ------
         RunError
-            If verdicts can no longer be written, or the cache can't be read.
+            If verdicts can no longer be written, or the cache cannot be read.
         """
         showing = asyncio.create_task(self._show_shared_progress())
         try:
@@ -129,13 +129,13 @@ class Session:
 
     @property
     def rate_history(self) -> dict[str, Sequence[RateEvent]]:
-        """Changes in the rate of each remote judge, on the monotonic clock."""
+        """Rate changes of each remote judge, with times on the monotonic clock."""
         remote = (judge for judge in self.state.judges if judge.judge.spec.remote)
         return {judge.name: judge.gate.rate.history for judge in remote}
 
     @property
     def n_in_flight(self) -> int:
-        """Number of requests that were sent and not answered yet."""
+        """Number of requests that were sent and not yet answered."""
         return sum(judge.gate.rate.in_flight for judge in self.state.judges)
 
     def stop(self, reason: str) -> None:
@@ -145,7 +145,7 @@ class Session:
 
 
 def _first_error(errors: BaseExceptionGroup[RunError]) -> RunError:
-    """Return the first error in nested exception groups."""
+    """Return the first error in a nested exception group."""
     error = errors.exceptions[0]
     return _first_error(error) if isinstance(error, BaseExceptionGroup) else error
 
@@ -155,7 +155,7 @@ USUALLY_OPEN = 32
 
 
 def share_connections(wanted: Sequence[int]) -> list[int]:
-    """Return the maximum number of connections per judge, at least one.
+    """Return the maximum number of connections for each judge, at least one.
 
     The soft limit on open files is raised as far as needed. If the hard limit is lower, each judge
     gets the same share of its wanted connections.
@@ -168,14 +168,14 @@ def share_connections(wanted: Sequence[int]) -> list[int]:
 
 
 def open_files_limit() -> int:
-    """Return the number of files this process can open."""
+    """Return the limit on this process's open files."""
     import resource  # noqa: PLC0415 -- Windows lacks it, and most commands send nothing
 
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def _raise_limit(needed: int) -> int:
-    """Raise the limit on open files to a number, if possible, and return the limit."""
+    """Raise the limit on open files to ``needed`` if possible. Return the new limit."""
     import resource  # noqa: PLC0415 -- as above
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""State shared by a session's judges, and each judge's progress and first replies."""
+"""State that a session's judges share, and each judge's progress."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ OTHERS_EVERY_S = 0.2
 
 
 class SessionLimits(NamedTuple):
-    """Budget and rate limits of a session, and its policy for retrying calls.
+    """Budget, rate limits and retry policy of a session.
 
-    Without ``keep_going``, a judge stops if its first replies can't be read. Their texts are shown
+    Without ``keep_going``, a judge stops if its first replies cannot be read. Their texts are shown
     only if the session ``shows_text``.
     """
 
@@ -52,7 +52,7 @@ class SessionLimits(NamedTuple):
 
 
 class SessionState:
-    """State that a session's judges share: stores for replies, limits, and when to end.
+    """State that a session's judges share, such as the log, the store and the limits.
 
     Parameters
     ----------
@@ -95,12 +95,12 @@ class SessionState:
         self.is_interrupted = False
 
     def drain(self) -> None:
-        """Send no more requests, but receive the replies in flight."""
+        """Stop sending requests, but receive the replies in flight."""
         for judge in self.judges:
             judge.shut()
 
     def interrupt(self) -> None:
-        """Send no more requests, and wait only for calls in flight."""
+        """Stop sending requests, and wait only for calls in flight."""
         self.is_interrupted = True
         self.recorder.stop_waiting()
         self.budget.stop_waiting()
@@ -118,7 +118,7 @@ class SessionState:
 
 
 class JudgeRun:
-    """One judge during a session.
+    """State of one judge during a session.
 
     Attributes
     ----------
@@ -150,12 +150,12 @@ class JudgeRun:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether nothing so far prevents the judge from completing its job."""
+        """Return whether the judge can still complete its job."""
         return not (self.gate.is_shut or self.stop_reason or self._failures or self._held)
 
     @property
     def is_dropped(self) -> bool:
-        """Return whether the judge stopped for a reason that repeating requests can't fix."""
+        """Return whether the judge stopped for a lasting reason, which retries cannot fix."""
         return is_lasting(self.stop_reason) and not self.session.is_interrupted
 
     async def may_ask(self) -> bool:
@@ -167,7 +167,7 @@ class JudgeRun:
         return may_ask
 
     def may_continue(self) -> bool:
-        """Return whether more requests can be sent, and stop a judge with unreadable replies."""
+        """Return whether to send more requests. A judge with unreadable replies is stopped."""
         is_paid = self.judge.spec.remote and not self.session.keep_going
         if is_paid and self.first.are_unreadable and not self.gate.is_shut:
             self._say_examples()
@@ -181,12 +181,12 @@ class JudgeRun:
             observer.show(example)
 
     def stop(self, reason: str) -> None:
-        """Stop this judge, and end calls that are waiting for a retry."""
+        """Stop this judge, and end calls that wait for a retry."""
         self.stop_reason = self.stop_reason or reason
         self.shut()
 
     def shut(self) -> None:
-        """Send no more requests, but receive replies in flight unless that takes too long."""
+        """Stop sending requests, and end long calls that are in flight."""
         self.gate.shut()
         self.first.let_all_through()
         self.judge.leave()
@@ -206,7 +206,7 @@ class JudgeRun:
             self._failures[failure.reason] += 1
 
     def count_held(self, commands: Iterable[str]) -> None:
-        """Count units in other runs' batches, with the commands that collect them."""
+        """Count units in other runs' batches, by the command that collects the batch."""
         self._held.update(commands)
 
     def end(self) -> None:
@@ -235,10 +235,10 @@ EXAMPLE_CHARS = 80
 
 
 class FirstReplies:
-    """Gate that passes a judge's first `N_FIRST` requests, and the rest after their replies.
+    """Gate for a judge's first `N_FIRST` requests. The rest wait for the first replies.
 
     A request for several samples counts once, by their readable share. Abstentions and refusals are
-    readable. If a second question doesn't help, both replies count.
+    readable. If a second question does not help, both replies count.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class FirstReplies:
     examples : list of str
         Beginnings of the first unreadable replies.
     have_passed : bool
-        Whether all first replies were received and enough are readable, so that requests needn't
+        Whether all first replies were received and enough are readable, so that requests need not
         wait.
     """
 
@@ -277,7 +277,7 @@ class FirstReplies:
             self._n_open += 1
 
     def leave(self) -> None:
-        """Count a request as ended, with or without a reply."""
+        """Record the end of a request, with or without a reply."""
         self._n_open -= 1
         if self._queue:
             self._let_through()
@@ -287,7 +287,7 @@ class FirstReplies:
         return self._is_decided or self._n_open + self.n_received < N_FIRST
 
     def _let_through(self) -> None:
-        """Pass requests in their order, as long as there is room."""
+        """Let waiting requests through in order, as long as there is room."""
         while self._queue and self._has_room:
             turn = self._queue.popleft()
             if not turn.done():
@@ -295,7 +295,7 @@ class FirstReplies:
                 turn.set_result(None)
 
     def count(self, verdicts: Sequence[Verdict]) -> None:
-        """Count the replies to one request, of which failed verdicts have none."""
+        """Count the replies to one request. Failed verdicts do not count."""
         if self.n_received == N_FIRST:
             return
         replies = [verdict for verdict in verdicts if verdict.outcome != "failed"]
@@ -312,7 +312,7 @@ class FirstReplies:
             self.let_all_through()
 
     def let_all_through(self) -> None:
-        """Pass all waiting requests."""
+        """Let all waiting requests through."""
         self._is_decided = True
         self._let_through()
 
@@ -326,6 +326,6 @@ class FirstReplies:
 
 
 def _example(verdict: Verdict) -> str:
-    """Return the beginning of a reply, or of its reasoning if the reply is empty."""
+    """Return the beginning of a reply or, if the reply is empty, of its reasoning."""
     texts = [text for reply in verdict.replies for text in (reply.text, reply.reasoning)]
     return visible(next(filter(None, map(str.strip, texts)), "")[:EXAMPLE_CHARS])

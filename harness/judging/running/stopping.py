@@ -1,4 +1,4 @@
-"""Stopping a run: on signals, or when a different thread requests it."""
+"""Requests to stop a run, sent by signals or by another thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STOP_SIGNALS = tuple(filter(None, (signal.SIGINT, signal.SIGTERM, SIGHUP)))
 
 
 class StopRequests:
-    """Requests to stop a run, from signal handlers or from other threads.
+    """Receiver of requests to stop a run, from signal handlers or other threads.
 
     The first request drains the run: no more requests are sent, and replies in flight are received.
     The second request cancels it.
@@ -42,7 +42,7 @@ class StopRequests:
 
     @contextmanager
     def handled_by(self, handler: Callable[[], None]) -> Iterator[None]:
-        """Call ``handler`` in the running loop for each request and, in the main thread, signal.
+        """Call ``handler`` in the running loop for each request or, in the main thread, signal.
 
         Earlier signal handlers are restored afterwards.
         """
@@ -74,7 +74,7 @@ class StopRequests:
 
 
 def _leave_terminal() -> None:
-    """Discard pending output to a closed terminal, because writing to it is an error."""
+    """Discard pending output to a closed terminal, because writing there is an error."""
     for descriptor in (1, 2):
         if stat.S_ISCHR(os.fstat(descriptor).st_mode):
             null = os.open(os.devnull, os.O_WRONLY)
@@ -83,7 +83,7 @@ def _leave_terminal() -> None:
 
 
 def waiting_for(n_replies: int) -> str:
-    """Return a line for a run that was asked to stop with this many requests in flight."""
+    """Return the line to show when a run is asked to stop, with the replies in flight."""
     replies = "1 reply" if n_replies == 1 else f"{n_replies} replies"
     waiting = f"Waiting for {replies} already requested. " if n_replies else "Stopping. "
     return f"{waiting}Press Ctrl-C again to stop now."

@@ -1,4 +1,4 @@
-"""Units of work: the questions for a judge in a run, their requests, and their outcomes."""
+"""Units of work: a judge's questions in a run, with their requests and outcomes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAIR_LAG = 100  # items between a response set and the pair that begins with its
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All requests for one judge in a run, or in a later round of it.
+    """Requests for one judge in a run or in a later round.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Job:
 
     @property
     def samples_alike(self) -> tuple[int, ...]:
-        """Number of samples per item that share a prompt, for each of the prompts."""
+        """Number of samples per item that share a prompt, for each prompt of an item."""
         spec = self.judge.spec
         if self.orders is not None or spec.asking.asks_each_option:
             return (1,) * self.samples
@@ -72,7 +72,7 @@ class Job:
         return tuple(item for item in self.items if item.id in self.pairs)
 
     def questions(self) -> Iterator[tuple[Item, Elicitation]]:
-        """Yield questions item by item, so that a cost limit cuts off items, not elicitations.
+        """Yield questions item by item, so that a cost limit leaves whole items.
 
         If response sets are requested too, pairs follow `PAIR_LAG` items later, because a pair's
         first turn is the stored reply to the response set.
@@ -91,7 +91,7 @@ class Job:
                 yield items[position - behind], "paired"
 
     def open_units(self, done: Mapping[UnitKey, Verdict]) -> Iterator[WorkUnit | Verdict]:
-        """Yield the units that a log does not answer, and the log's verdicts on the others.
+        """Yield units without an answer in the log, and the log's verdicts on all others.
 
         A verdict counts only if it answers the unit's own request. A pair whose set is in the log
         begins with that set, which a killed run may not have put into the store.
@@ -116,7 +116,7 @@ class Job:
                 yield _begun_by_set(unit, of_set) if of_set else unit
 
     def _asked(self) -> Iterator[tuple[Item, Elicitation, Iterable[tuple[int, Request, str]]]]:
-        """Yield questions with the requests for their samples.
+        """Yield each question with its samples' requests.
 
         One request for each of the first questions comes before all others, so that the first
         replies cover different items.
@@ -130,7 +130,7 @@ class Job:
             yield item, elicitation, islice(asked, n, None) if place < N_OPENING else asked
 
     def _requests(self, item: str, elicitation: Elicitation) -> Iterator[tuple[int, Request, str]]:
-        """Yield each sample with the shared request and the hash of its own."""
+        """Yield each sample number with the shared request and the sample's hash."""
         request = self.judge.request(Unit(item, elicitation)).for_look(self.look)
         for sample, request_hash in enumerate(request.hashes(self.samples)):
             yield sample, request, request_hash
@@ -138,7 +138,7 @@ class Job:
     def _varied_requests(
         self, item: str, elicitation: Elicitation
     ) -> Iterator[tuple[int, Request, str]]:
-        """Yield each sample with a request and its hash, if prompts differ between samples.
+        """Yield each sample's own request and hash, if prompts differ between samples.
 
         Samples with the same prompt follow each other, so that one call can request them.
         """
@@ -152,12 +152,12 @@ class Job:
 
     @property
     def planned(self) -> dict[Elicitation, int]:
-        """Number of units per elicitation."""
+        """Planned number of units per elicitation."""
         return {name: len(self.items_of(name)) * self.samples for name in self.elicitations}
 
 
 class WorkUnit(Struct, gc=False):  # units can't be part of a cycle
-    """An item and elicitation, for one sample or for several in one request.
+    """Item and elicitation, for one sample or for several samples in one request.
 
     ``request`` is the request for any of the samples; ``hashes`` belong to ``samples``. ``claimed``
     means that they are locked and that the store had no reply afterwards. If a conversation has
@@ -179,7 +179,7 @@ class WorkUnit(Struct, gc=False):  # units can't be part of a cycle
     is_counted: bool = False
 
     def unit(self, position: int = 0) -> Unit:
-        """Return the unit for one of the samples."""
+        """Return the unit for a single sample."""
         return Unit(self.item, self.elicitation, self.samples[position])
 
     def request_for(self) -> Request:
@@ -188,17 +188,17 @@ class WorkUnit(Struct, gc=False):  # units can't be part of a cycle
 
     @property
     def turn(self) -> AnswerKind:
-        """The kind of the next reply: for a pair, a set and then a choice."""
+        """Kind of answer in the next reply. For a pair, it is a set and then a choice."""
         return answer_kind(self.elicitation) if self.first is None else "forced_choice"
 
     @property
     def has_begun(self) -> bool:
-        """Whether the unit has a reply and expects another one."""
+        """Whether the unit has a reply and still needs another one."""
         return self.first is not None or self.unread is not None
 
     @property
     def is_conversation(self) -> bool:
-        """Whether the unit needs several replies, each to a separate request."""
+        """Whether the unit needs several replies, each to its own request."""
         return self.elicitation == "paired" or self.unread is not None
 
     @property
@@ -219,7 +219,7 @@ class WorkUnit(Struct, gc=False):  # units can't be part of a cycle
 
 
 class UnitOutcome(Struct, frozen=True):
-    """Result of requesting one unit of work.
+    """Outcome of one request for a unit of work.
 
     Attributes
     ----------
@@ -249,7 +249,7 @@ class UnitOutcome(Struct, frozen=True):
 
 
 def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
-    """Join units that differ only in the sample, at most ``most`` at a time. Pairs stay single."""
+    """Join units that differ only in the sample, up to ``most`` per group, except pairs."""
     if most == 1:
         return list(units)
     groups: list[WorkUnit] = []
@@ -272,7 +272,7 @@ def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
 
 
 def _on_request(verdict: Verdict | None, request_hash: str) -> Verdict | None:
-    """Return a verdict if its unit begins with a request."""
+    """Return a verdict if its first request has this hash, or else None."""
     if verdict is None:
         return None
     begins_with = next((reply.request for reply in verdict.replies), verdict.failed_request)
@@ -280,7 +280,7 @@ def _on_request(verdict: Verdict | None, request_hash: str) -> Verdict | None:
 
 
 def _continued(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
-    """Return a unit at the point in its conversation that a failed verdict has reached."""
+    """Restore a unit's conversation from a failed verdict."""
     return replace(
         unit,
         first=verdict.first,
@@ -291,7 +291,7 @@ def _continued(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
 
 
 def _begun_by_set(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
-    """Return a pair with the set from its response set's reply, unless that is blank."""
+    """Use a response set's reply as the first reply of a pair, unless the reply is blank."""
     if verdict.reply is None or not verdict.reply.text.strip():
         return unit
     return replace(unit, first=verdict.reply, first_unread=verdict.unread)

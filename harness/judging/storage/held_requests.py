@@ -1,4 +1,4 @@
-"""Requests in submitted batches, which stay reserved after their process has ended.
+"""Reserved requests in submitted batches, which outlive the process that sent them.
 
 Each run with such requests has a file in one folder of the cache, rewritten after each change.
 """
@@ -26,7 +26,7 @@ FILE_NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
 class Holding(msgspec.Struct, frozen=True):
-    """Requests reserved for one judge of a run until a time, in seconds since 1970."""
+    """Requests reserved for one judge of a run until ``until_s``, in seconds since 1970."""
 
     judge: str
     until_s: float
@@ -34,7 +34,7 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 class RunHoldings(msgspec.Struct, frozen=True):
-    """Requests that a run folder holds. ``server`` are the options to resume it with."""
+    """Requests reserved for a run folder. ``server`` has the options to resume the run."""
 
     run: str
     holdings: tuple[Holding, ...] = ()
@@ -51,14 +51,14 @@ _DECODE = msgspec.json.Decoder(RunHoldings).decode
 
 
 class _Snapshot(NamedTuple):
-    """Contents of a file, with the state in which it was read."""
+    """Contents of a file, with the file's state when it was read."""
 
     state: tuple[int, int, int]
     content: RunHoldings
 
 
 class HeldRequests:
-    """Requests that are reserved for runs, in one cache.
+    """Registry of the requests in one cache that are reserved for runs.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ class HeldRequests:
         self._snapshots: dict[str, _Snapshot] = {}
 
     def hold(self, run: Path, holdings: Sequence[Holding], *, server: tuple[str, ...] = ()) -> None:
-        """Reserve these requests for a run folder, replacing its earlier reservations.
+        """Reserve requests for a run folder, replacing its earlier reservations.
 
         ``server`` are the options for the location of the run's judges.
 
         Raises
         ------
         RunError
-            If the file can't be written.
+            If the file cannot be written.
         """
         path = str(run.resolve())
         self._own = sha256(path.encode()).hexdigest() + ".json"
@@ -98,12 +98,12 @@ class HeldRequests:
             raise RunError(f"{self._folder}: cannot be written ({error.strerror}).") from None
 
     def find(self, requests: Sequence[str]) -> Mapping[str, str]:
-        """Return the requests reserved for other runs, each with the command that gets its reply.
+        """Map requests reserved for other runs to the command that collects the reply.
 
         Raises
         ------
         RunError
-            If the file of a run can't be read.
+            If the file of a run cannot be read.
         """
         commands: dict[str, str] = {}
         for name in self._names():
@@ -122,7 +122,7 @@ class HeldRequests:
         return []
 
     def _read(self, name: str) -> RunHoldings | None:
-        """Return the contents of a file that haven't expired, or None."""
+        """Return the unexpired contents of a file, or None if there are none."""
         path = self._folder / name
         try:
             status = path.lstat()
@@ -142,7 +142,7 @@ class HeldRequests:
         return snapshot.content
 
     def _current(self, content: RunHoldings, path: Path) -> RunHoldings:
-        """Drop requests of deleted runs, and requests that are too old."""
+        """Drop reservations of deleted runs and reservations that are too old."""
         if not Path(content.run).is_dir():
             with suppress(OSError):
                 path.unlink()

@@ -1,4 +1,4 @@
-"""Origins of stored replies, with their times, and filters that select some of them."""
+"""Origins and times of stored replies, and filters to select replies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class ReplyOrigin(msgspec.Struct, frozen=True, gc=False):
-    """Origin and time of a stored reply: a `Reply` without its content."""
+    """Origin and time of a stored reply."""
 
     task: str = ""
     judge: str = ""
@@ -16,7 +16,7 @@ class ReplyOrigin(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReplyFilter(NamedTuple):
-    """Selection of replies: those that match every field that isn't None.
+    """Filter for stored replies. Fields that are None match every reply.
 
     Attributes
     ----------
@@ -31,14 +31,14 @@ class ReplyFilter(NamedTuple):
     before: float | None = None
 
     def includes(self, origin: ReplyOrigin) -> bool:
-        """Return whether the filter selects a reply; never if the reply lacks a needed field."""
+        """Return whether the filter selects a reply, never if the reply lacks a needed field."""
         is_older = self.before is None or (
             origin.received_at is not None and origin.received_at < self.before
         )
         return self.task in {None, origin.task} and self.judge in {None, origin.judge} and is_older
 
     def is_unknown(self, origin: ReplyOrigin) -> bool:
-        """Return whether a reply from an earlier version lacks a needed field."""
+        """Return whether a reply, from an earlier version, lacks a field that the filter needs."""
         return (
             (self.task is not None and not origin.task)
             or (self.judge is not None and not origin.judge)

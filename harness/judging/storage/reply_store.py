@@ -1,4 +1,4 @@
-"""Interface of a reply store: look-up, claims on requests, and the record of paid replies."""
+"""Interface of a store for replies, with claims on requests."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class Claim(NamedTuple):
-    """Answer to a claim on requests, by hash. Requests that aren't listed are being sent already.
+    """Result of claiming requests. Requests not listed are being sent by other processes.
 
     Attributes
     ----------
     granted : set of str
         Requests to send. Release them unless their replies are put into the store.
     stored : mapping of str to Reply
-        Requests that needn't be sent, with their replies.
+        Requests that need not be sent, with their replies.
     held : mapping of str to str
         Requests that must not be sent because they are in other runs' batches, each with the
         command that fetches its reply.
@@ -30,7 +30,7 @@ class Claim(NamedTuple):
 
 
 class SharedProgress(NamedTuple):
-    """Progress of all of a run's processes on a shared store.
+    """Progress of all processes that work on one run through a shared store.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class SharedProgress(NamedTuple):
 
 
 class Store(Protocol):
-    """Paid replies, and the right to send a request, shared by all runs.
+    """Store of paid replies, which also grants the right to send a request, for all runs.
 
     A request is identified by its cache key and its hash. The right to send one ends with the
     process that has it.
@@ -58,25 +58,25 @@ class Store(Protocol):
         """Store replies and release their requests, and return once their calls can end."""
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
-        """Claim the right to send those requests that have neither a holder nor a reply."""
+        """Claim the right to send requests that have no holder and no reply."""
 
     def count_paid(self, request: str) -> bool:
-        """Return whether child processes paid for a stored reply, only once for each reply."""
+        """Return whether a child process paid for a stored reply. True only once per reply."""
 
     def release(self, requests: Iterable[str]) -> None:
-        """Return the right to send requests that will not get a reply now."""
+        """Give up the right to send requests that will not get a reply now."""
 
     def report_holder(self, request: str) -> None:
         """Tell the user which process has claimed an awaited request."""
 
     def shared_progress(self) -> SharedProgress | None:
-        """Return the progress of all of this run's processes, or None if it has only one."""
+        """Return the progress of all of this run's processes, or None for a single process."""
 
     def flush(self) -> str:
-        """Store replies that couldn't be stored before, and return the reason if this fails."""
+        """Retry storing replies that could not be stored. Return the error, or "" on success."""
 
     def close(self) -> None:
-        """Release everything."""
+        """Release all claims."""
 
 
 class NoStore:
@@ -95,7 +95,7 @@ class NoStore:
         return Claim({request for _, request in requests}, {}, {})
 
     def count_paid(self, request: str) -> bool:
-        """Return False: there are no other processes."""
+        """Return False, because there are no other processes."""
         del request
         return False
 

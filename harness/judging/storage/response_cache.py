@@ -1,4 +1,4 @@
-"""Response cache on one machine: paid replies, and the right to send a request.
+"""Response cache on one machine, with paid replies and locks on requests.
 
 Replies are JSON bytes in a `diskcache.Cache`. The process with the lock on a request may send it;
 the others wait and then find the reply. Locks are in a separate file, so that they work while the
@@ -78,11 +78,11 @@ _DECODE_ROW = msgspec.json.Decoder(Reply).decode
 
 
 class CacheUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
-    """Replies can't be stored now, but are in the verdict log."""
+    """Error for replies that cannot be stored now. The verdict log contains them."""
 
 
 class CacheUnusable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
-    """A cache cannot be opened or read, because of ``cause``."""
+    """Error for a cache that cannot be opened or read, with the ``cause``."""
 
     def __init__(self, folder: Path, error: sqlite3.Error | OSError) -> None:
         problem = str(error.strerror if isinstance(error, OSError) else error)  # without its path
@@ -92,27 +92,27 @@ class CacheUnusable(RunError):  # noqa: N818 -- a state of the disk, not a mista
 
 
 class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """Disk format with text keys and replies as JSON. Other rows in the database are ignored.
+    """Disk format for diskcache with text keys and JSON replies. Other rows are ignored.
 
     `diskcache.Disk` unpickles any row marked as a pickle, and opens and removes files that rows
     name (CVE-2025-69872).
     """
 
     def put(self, key: str) -> tuple[str, bool]:
-        """Convert a key for the database."""
+        """Return the key in the form that the database stores."""
         return key, True
 
     def get(self, key: object, _raw: object) -> object:
-        """Convert a key from the database."""
+        """Return the key from its form in the database."""
         return key
 
     def store(self, value: Sequence[Reply], *_: object, **__: object) -> tuple[object, ...]:
-        """Convert replies for the database: size, mode, no file name, and JSON."""
+        """Encode replies for the database as size, mode, no file name, and JSON."""
         data = _ENCODE(value)
         return len(data), MODE_RAW, None, data
 
     def fetch(self, mode: object, filename: object, value: object, *_: object) -> list[Reply]:
-        """Convert replies from the database."""
+        """Decode replies from the database."""
         if mode != MODE_RAW or filename is not None or not isinstance(value, bytes):
             return []
         try:
@@ -135,7 +135,7 @@ class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
 
 
 def _readable(value: bytes) -> list[Reply]:
-    """Return the readable replies of an entry."""
+    """Decode the readable replies in an entry."""
     replies = []
     with suppress(ValueError):
         for row in _ROWS(value):
@@ -145,15 +145,15 @@ def _readable(value: bytes) -> list[Reply]:
 
 
 class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no types
-    """A `diskcache.Cache` of replies that reads and writes many entries in one statement."""
+    """Cache of replies that reads and writes many entries with one SQL statement."""
 
     def get_many(self, keys: Iterable[str]) -> dict[str, list[Reply]]:
-        """Return the entries of those keys that have one."""
+        """Return the entries that exist for these keys."""
         rows, fetch = self._sql(FIND, (_ENCODE(list(keys)).decode(),)), self.disk.fetch
         return {key: fetch(mode, file, value) for key, mode, file, value in rows.fetchall()}
 
     def add_many(self, replies: Iterable[Reply], *, replaces: bool = False) -> None:
-        """Add replies to entries in one transaction, by default without replacing stored ones."""
+        """Add replies to entries in one transaction. By default, stored replies are kept."""
         added = [(reply.cache_key or reply.request, reply) for reply in replies]
         with self.transact():
             cached = self.get_many(dict(added)).items()
@@ -165,9 +165,9 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
             self._con.executemany(STORE, rows)
 
     def remove(self, wanted: ReplyFilter) -> int:
-        """Remove replies in one transaction, and return their number.
+        """Remove replies in one transaction, and return how many were removed.
 
-        Their space is returned to the file system, unless there isn't enough room to do so.
+        Their space is returned to the file system, unless there is not enough room to do so.
         """
         whole: list[tuple[int]] = []
         parts: list[tuple[int]] = []
@@ -190,7 +190,7 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
         return n
 
     def _remove_part(self, row: tuple[int], wanted: ReplyFilter) -> None:
-        """Remove some replies of an entry."""
+        """Remove the replies that a filter selects from one entry."""
         [stored] = self._sql(f"{READ} WHERE rowid = ?", row).fetchall()
         replies = zip(self.disk.fetch(*stored), self.disk.fetch_origins(*stored), strict=True)
         kept = [reply for reply, origin in replies if not wanted.includes(origin)]
@@ -199,12 +199,12 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
 
 
 class FileLocks:
-    """Locks that this process has on requests. Each is a byte of a file.
+    """Locks of this process on requests. Each lock is on one byte of a file.
 
     The system releases a process's locks however it ends, but a stopped process (Ctrl-Z) keeps
-    them. If the file system doesn't support locks, every claim succeeds. ``on_wait`` is called
+    them. If the file system does not support locks, every claim succeeds. ``on_wait`` is called
     once with the process that holds a lock after a wait for it. OSError is raised if the files
-    can't be opened.
+    cannot be opened.
     """
 
     def __init__(self, folder: Path, on_wait: Callable[[int], None] = lambda _: None) -> None:
@@ -216,7 +216,7 @@ class FileLocks:
         self._offsets: dict[str, int] = {}  # hashes that are locked
 
     def claim(self, name: str) -> bool:
-        """Lock a hash, or return False if any process holds it, including this one."""
+        """Lock a hash, or return False if any process, including this one, already holds it."""
         from fcntl import LOCK_EX, LOCK_NB, lockf  # noqa: PLC0415 -- Windows lacks it
 
         if name in self._offsets:
@@ -241,7 +241,7 @@ class FileLocks:
 
     @contextmanager
     def held(self, name: str) -> Iterator[None]:
-        """Lock a hash, after waiting until no other process has locked it."""
+        """Wait until no other process holds the lock on a hash, then lock it."""
         notice_s = time.monotonic() + NOTICE_AFTER_S
         while not self.claim(name):
             if time.monotonic() > notice_s:
@@ -253,7 +253,7 @@ class FileLocks:
             self.release(name)
 
     def report_holder(self, name: str) -> None:
-        """Report the process that holds a hash, unless it is this one or was already reported."""
+        """Report another process that holds a lock on a hash, once per process."""
         from fcntl import F_GETLK, F_WRLCK, fcntl  # noqa: PLC0415 -- as above
 
         offset = int(name[:DIGITS], 16)
@@ -274,7 +274,7 @@ class FileLocks:
 
 
 class CacheStats(NamedTuple):
-    """Numbers of a cache's contents. A request has one reply per sample."""
+    """Size of a cache. A request has one reply per sample."""
 
     n_requests: int
     n_replies: int
@@ -283,14 +283,14 @@ class CacheStats(NamedTuple):
 
 
 class ResponseCache:
-    """A `Store` on this machine, for all runs that share its folder.
+    """Store of replies on this machine, for all runs that share its folder.
 
-    Replies that can't be stored stay in memory until a later attempt; the log has them too. ``say``
-    receives a line for each damaged database that is moved aside and for each process that it waits
-    for. CacheUnusable is raised if the folder can't be written or contains a different program's
-    database, or if its path names an environment variable, which diskcache would replace. With
-    ``is_refreshed``, the cache only finds replies received since it was opened, and replaces older
-    ones.
+    Replies that cannot be stored stay in memory until a later attempt; the log has them too.
+    ``say`` receives a line for each damaged database that is moved aside and for each process that
+    it waits for. CacheUnusable is raised if the folder cannot be written or contains a different
+    program's database, or if its path names an environment variable, which diskcache would replace.
+    With ``is_refreshed``, the cache only finds replies received since it was opened, and replaces
+    older ones.
 
     Attributes
     ----------
@@ -339,7 +339,7 @@ class ResponseCache:
         }
 
     def add_many(self, replies: Sequence[Reply]) -> None:
-        """Store replies in one transaction, or raise `CacheUnwritable` if that fails now."""
+        """Store replies in one transaction. Raise `CacheUnwritable` if this fails now."""
         try:
             replaces = self._is_refreshed
             self._retried(lambda database: database.add_many(replies, replaces=replaces))
@@ -354,7 +354,7 @@ class ResponseCache:
             self.flush()
 
     def flush(self) -> str:
-        """Store replies that couldn't be stored before, and return the reason if this fails."""
+        """Retry storing replies that could not be stored. Return the error, or "" on success."""
         if not self._unstored:
             return ""
         try:
@@ -367,7 +367,7 @@ class ResponseCache:
         return ""
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
-        """Claim free requests, and return replies stored in the meantime."""
+        """Claim free requests, and return replies that were stored since the last look-up."""
         granted = {request for _, request in requests if self.locks.claim(request)}
         wanted = [key for key in requests if key[1] in granted]
         stored = self.get(wanted) if wanted else {}
@@ -377,7 +377,7 @@ class ResponseCache:
         return Claim(granted.difference(stored, held), stored, held)
 
     def count_paid(self, request: str) -> bool:
-        """Return False: a run starts no other processes here."""
+        """Return False, because a run on one machine starts no other processes."""
         del request
         return False
 
@@ -387,11 +387,11 @@ class ResponseCache:
             self.locks.release(request)
 
     def report_holder(self, request: str) -> None:
-        """Report the process that has claimed a request, but only once."""
+        """Report, only once, the process that has claimed a request."""
         self.locks.report_holder(request)
 
     def shared_progress(self) -> None:
-        """Return None: each run has one process."""
+        """Return None, because each run has one process."""
 
     def _say_holder(self, process: int) -> None:
         self._say(
@@ -405,9 +405,9 @@ class ResponseCache:
             yield from self._database.get(key, ())
 
     def clear(self, wanted: ReplyFilter = EVERY_REPLY) -> int:
-        """Remove replies, and return their number.
+        """Remove replies, and return how many were removed.
 
-        CacheUnwritable is raised if they can't be removed now.
+        CacheUnwritable is raised if they cannot be removed now.
         """
         try:
             return self._database.remove(wanted)
@@ -421,7 +421,7 @@ class ResponseCache:
         self.locks.close()
 
     def _connect(self) -> None:
-        """Open the database, or replace a damaged one with a new one."""
+        """Open the database. If it is damaged, move it aside and create a new one."""
         try:
             with closing(sqlite3.connect(self._path, BUSY_TIMEOUT_S)) as connection, connection:
                 if "Settings" in tables_of(connection):
@@ -436,7 +436,7 @@ class ResponseCache:
             self._connect()
 
     def _retried(self, action: Callable[[BulkCache], T]) -> T:
-        """Run an action, and repeat it on a new database if the old one is damaged."""
+        """Run an action. If the database is damaged, repeat the action on a new database."""
         try:
             return action(self._database)
         except sqlite3.DatabaseError as error:
@@ -461,7 +461,7 @@ class ResponseCache:
 
 
 def measure_cache(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheStats:
-    """Count a cache's contents without writing to it, or raise `CacheUnusable` if unreadable."""
+    """Count a cache's contents. Raise `CacheUnusable` if the cache cannot be read."""
     if not (folder / DBNAME).exists():
         return CacheStats(0, 0, 0, 0)
     with _reading(folder, timeout_s) as (connection, disk):
@@ -475,7 +475,7 @@ def measure_cache(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheSt
 
 
 class CountedReplies(NamedTuple):
-    """Numbers of a cache's replies: those a filter includes, and those with unknown origin."""
+    """Numbers of replies in a cache: all, selected by a filter, and of unknown origin."""
 
     n: int
     n_included: int
@@ -483,7 +483,7 @@ class CountedReplies(NamedTuple):
 
 
 def count_replies(folder: Path, wanted: ReplyFilter) -> CountedReplies:
-    """Count replies without writing to a cache, or raise `CacheUnusable` if unreadable."""
+    """Count a cache's replies. Raise `CacheUnusable` if the cache cannot be read."""
     n = n_included = n_unknown = 0
     if (folder / DBNAME).exists():
         with _reading(folder, BUSY_TIMEOUT_S) as (connection, disk):
@@ -507,12 +507,12 @@ def _reading(folder: Path, timeout_s: float) -> Iterator[tuple[sqlite3.Connectio
 
 
 def _rows(connection: sqlite3.Connection) -> Iterable[tuple[object, ...]]:
-    """Return mode, file name and value of each entry."""
+    """Return the mode, file name and value of each entry."""
     return connection.execute(READ) if "Cache" in tables_of(connection) else ()
 
 
 def tables_of(connection: sqlite3.Connection) -> set[str]:
-    """Return the tables of a diskcache, which can lack some if the disk was full."""
+    """Return the names of a diskcache's tables. Some are missing if the disk was full."""
     types = dict(connection.execute("SELECT name, type FROM sqlite_master").fetchall())
     is_whole = SCHEMA.items() <= types.items() or _is_begun(connection, types)
     if types and ("view" in types.values() or not is_whole):
@@ -521,7 +521,7 @@ def tables_of(connection: sqlite3.Connection) -> set[str]:
 
 
 def _is_begun(connection: sqlite3.Connection, types: Mapping[str, str]) -> bool:
-    """Return whether a database without replies only contains a diskcache's first tables."""
+    """Return whether a database has only the first tables of a new diskcache."""
     tables = {name: kind for name, kind in types.items() if not name.startswith("sqlite_")}
     if "Settings" not in tables or tables.items() - SCHEMA.items():
         return False

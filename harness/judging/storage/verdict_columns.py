@@ -1,4 +1,4 @@
-"""Verdicts as columns, counted in one pass and reread if their texts are needed."""
+"""Verdicts as columns. Texts are read again from the log when they are needed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ROW = np.dtype(
 
 
 class VerdictKind(NamedTuple):
-    """Properties shared by many verdicts. Within a kind, item, sample and reply differ.
+    """Properties that many verdicts share. Verdicts of a kind differ in item, sample and reply.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class VerdictKind(NamedTuple):
 
 
 def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
-    """Return the fields of a `VerdictKind` as a plain tuple, because there is one per verdict."""
+    """Return a verdict's `VerdictKind` fields as a plain tuple, which is faster to create."""
     reply, first, is_reasked = verdict.reply, verdict.first, verdict.is_reasked
     return (
         verdict.judge,
@@ -112,7 +112,7 @@ def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
 
 
 class VerdictColumns:
-    """N verdicts as arrays.
+    """Arrays that describe N verdicts.
 
     Attributes
     ----------
@@ -158,30 +158,30 @@ class VerdictColumns:
         return f"VerdictColumns({len(self)} verdicts of {len(self.kinds)} kinds)"
 
     def of_kinds(self, is_wanted: Callable[[VerdictKind], bool]) -> NDArray[np.bool_]:
-        """Return a (N,) bool array that selects verdicts of certain kinds."""
+        """Return an (N,) bool array that is True for verdicts of certain kinds."""
         return np.array([is_wanted(kind) for kind in self.kinds], dtype=np.bool_)[self.kind]
 
     def of_items(self, items: Iterable[str]) -> NDArray[np.bool_]:
-        """Return a (N,) bool array that selects verdicts on certain items."""
+        """Return an (N,) bool array that is True for verdicts on certain items."""
         wanted = frozenset(items)
         return np.array([item in wanted for item in self.items], dtype=np.bool_)[self.item]
 
     def n_by_kind(self, items: Iterable[str] | None = None) -> list[tuple[VerdictKind, int]]:
-        """Return each kind with its number of verdicts, on some items or on all."""
+        """Count the verdicts of each kind, on the given items or on all items."""
         kind = self.kind if items is None else self.kind[self.of_items(items)]
         counts = np.bincount(kind, minlength=len(self.kinds))
         return list(zip(self.kinds, counts.tolist(), strict=True))
 
 
 class _RowPacker:
-    """Packer of verdicts into rows, which numbers their items and kinds."""
+    """Encoder of verdicts as table rows, with numbers for items and kinds."""
 
     def __init__(self, items: Iterable[str] = ()) -> None:
         self.items = {name: i for i, name in enumerate(items)}
         self.kinds: dict[tuple[Any, ...], int] = {}
 
     def packed(self, verdict: Verdict, offset: int = 0) -> bytes:
-        """Return the row of a verdict."""
+        """Encode a verdict as a row."""
         reply = verdict.reply
         cost = latency = received_at = nan
         prompt = completion = cached = 0
@@ -211,7 +211,7 @@ class _RowPacker:
 
 
 class LoggedVerdicts(Sequence[Verdict]):
-    """One judge's final verdicts in a log, as columns and, on rereading, as full verdicts.
+    """Final verdicts of one judge in a log, as columns and, when read again, in full.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ class LoggedVerdicts(Sequence[Verdict]):
     def __getitem__(self, at: slice) -> list[Verdict]: ...
 
     def __getitem__(self, at: int | slice) -> Verdict | list[Verdict]:
-        """Read one verdict or several."""
+        """Return the verdict at an index, or the verdicts in a slice."""
         if isinstance(at, slice):
             return self.read(np.arange(len(self))[at])
         return self.read(np.array([range(len(self))[at]]))[0]
@@ -247,12 +247,12 @@ class LoggedVerdicts(Sequence[Verdict]):
         return f"LoggedVerdicts({len(self)} of {self._path.name})"
 
     def read(self, rows: NDArray[np.integer]) -> list[Verdict]:
-        """Read the verdicts at (R,) positions.
+        """Read the full verdicts at the R positions in ``rows``.
 
         Raises
         ------
         VerdictError
-            If the log can't be read, or was changed since it was first read.
+            If the log cannot be read, or was changed since it was first read.
         """
         return _read_at(self._path, self._offsets[rows].tolist())
 
@@ -272,7 +272,7 @@ def _read_at(path: Path, offsets: Iterable[int]) -> list[Verdict]:
 
 
 def columns_of(verdicts: Sequence[Verdict]) -> VerdictColumns:
-    """Return verdicts as columns in the same order."""
+    """Convert verdicts to columns in the same order."""
     if isinstance(verdicts, LoggedVerdicts):
         return verdicts.columns
     packer = _RowPacker()
@@ -281,12 +281,12 @@ def columns_of(verdicts: Sequence[Verdict]) -> VerdictColumns:
 
 
 def verdicts_at(verdicts: Sequence[Verdict], rows: NDArray[np.bool_]) -> list[Verdict]:
-    """Return some of N verdicts, selected by a (N,) bool array."""
+    """Return the verdicts that are True in an (N,) bool array."""
     return list(each_verdict_at(verdicts, rows))
 
 
 def each_verdict_at(verdicts: Sequence[Verdict], rows: NDArray[np.bool_]) -> Iterator[Verdict]:
-    """Yield some of N verdicts, with few in memory at once. See `verdicts_at`."""
+    """Yield the verdicts that are True in an (N,) bool array, using little memory."""
     places = np.flatnonzero(rows)
     if isinstance(verdicts, LoggedVerdicts):
         for start in range(0, len(places), READ_AT_ONCE):
@@ -296,14 +296,14 @@ def each_verdict_at(verdicts: Sequence[Verdict], rows: NDArray[np.bool_]) -> Ite
 
 
 class CountedLog(NamedTuple):
-    """Contents of a verdict log, without texts."""
+    """Contents of a verdict log without texts."""
 
     by_judge: dict[str, LoggedVerdicts]  # the newest success of each unit, else its newest failure
     n_damaged: int  # lines set aside
 
 
 def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
-    """Read a log as `read_log` does, but as columns with about 60 bytes per verdict.
+    """Read a log as columns, which take about 60 bytes per verdict. See `read_log`.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
     Raises
     ------
     VerdictError
-        If it can't be read or has a different version.
+        If it cannot be read or has a different version.
     """
     packer, n_damaged = _RowPacker(items), 0
     packed = bytearray()  # rows of all judges: growing one after the other leaves gaps in memory
@@ -347,7 +347,7 @@ def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
 def _split(
     rows: NDArray[np.void], kinds: Sequence[VerdictKind]
 ) -> Iterator[tuple[str, NDArray[np.void]]]:
-    """Yield each judge and its rows, in order of first occurrence."""
+    """Yield each judge with its rows, in order of first occurrence."""
     judges = tuple(dict.fromkeys(kind.judge for kind in kinds))
     of_kind = np.array([judges.index(kind.judge) for kind in kinds], dtype=np.int32)
     of_row = of_kind[rows["kind"]]
@@ -356,7 +356,7 @@ def _split(
 
 
 def _final(path: Path, rows: NDArray[np.void], kinds: Sequence[VerdictKind]) -> NDArray[np.void]:
-    """Return a judge's row that counts for each unit, in the order of their first occurrence."""
+    """Select the row that counts for each unit of a judge, in order of first occurrence."""
     numbers: dict[str, int] = {}
     asked = [numbers.setdefault(kind.elicitation, len(numbers)) for kind in kinds]
     unit = np.array(asked)[rows["kind"]] << 32 | rows["item"]

@@ -1,4 +1,4 @@
-"""Verdict log: append-only record of received replies.
+"""Verdict log, an append-only record of received replies.
 
 Lines are never changed. On reading, the newest success of each unit wins, an incomplete last line
 is cut off, and lines that fail their checksum are set aside.
@@ -37,7 +37,7 @@ class UnitKey(NamedTuple):
 
 
 def unit_key(verdict: Verdict) -> UnitKey:
-    """Return the unit that a verdict answers."""
+    """Return the key of the unit that a verdict answers."""
     return UnitKey(verdict.judge, verdict.item, verdict.elicitation, verdict.sample)
 
 
@@ -49,7 +49,7 @@ class LogReading(NamedTuple):
 
 
 def read_log(path: Path) -> LogReading:
-    """Read a log, or raise `VerdictError` if it can't be read or has a different version."""
+    """Read a log. Raise `VerdictError` if it cannot be read or has a different version."""
     final: dict[UnitKey, Verdict] = {}
     damaged: list[bytes] = []
     try:
@@ -68,7 +68,7 @@ def read_log(path: Path) -> LogReading:
 
 
 class VerdictLog(ChecksummedLog):
-    """An open verdict log, which only one process can have open.
+    """Verdict log that is open for writing, which only one process can do.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class VerdictLog(ChecksummedLog):
 
     @classmethod
     def open(cls, path: Path, server: tuple[str, ...] = ()) -> VerdictLog:
-        """Open or create a log, or raise `RunError` if another process has it open or it fails."""
+        """Open or create a log. Raise `RunError` if this fails or another process has it open."""
         try:
             log = cls(path, header=HEADER)
         except BlockingIOError:
@@ -94,7 +94,7 @@ class VerdictLog(ChecksummedLog):
         return log
 
     def unwritable(self, error: OSError) -> RunError:
-        """Return an error with instructions to continue the run."""
+        """Return an error for a failed write, with instructions for continuing the run."""
         command = resume_command(self.path.parent, options=self.server)
         return RunError(
             f"{self.path}: cannot be written ({error.strerror}). Its contents are safe. "

@@ -1,1 +1,1 @@
-"""Strategies for prompting a judge, registered by name and appended to a judge's name."""
+"""Strategies for prompting a judge, whose names are appended to a judge's name."""

@@ -1,4 +1,4 @@
-"""Biases of the options, which are added to log-probabilities before the highest is selected.
+"""Biases added to the options' log-probabilities before the largest is selected.
 
 Biases are fitted on the rated items of one half (groups are split by a hash) and used on the other,
 so that no verdict depends on the ratings of its own item. They are part of a judge's name: two
@@ -34,7 +34,7 @@ MOST_OPTIONS = 5
 
 
 class AnswerBias(Wrapped):
-    """Strategy that adds a bias to each option's log-probability. See the module's docstring."""
+    """Strategy that adds a bias to the log-probability of each option."""
 
     registered = "bias"
     rank = 2
@@ -45,11 +45,11 @@ class AnswerBias(Wrapped):
         self.needs_options = True
 
     def takes(self, inner: Strategy) -> bool:
-        """Return whether a strategy returns probabilities of the options."""
+        """Return whether a strategy yields probabilities of the options, to which biases apply."""
         return inner.gives_distribution and not inner.asks_each_option
 
     def check(self, task: Task) -> None:
-        """Reject a number with the wrong number of biases, and replies without probabilities."""
+        """Reject a wrong number of biases, and strategies without probabilities."""
         super().check(task)
         if not self.gives_distribution:
             raise TaskError(f"{self.name} needs probabilities. Use logprob@{self.name}")
@@ -63,11 +63,11 @@ class AnswerBias(Wrapped):
 
     @property
     def is_computed(self) -> bool:
-        """True, because biased verdicts are computed."""
+        """True, because verdicts with biases are computed."""
         return True
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return verdicts for the options with the highest biased log-probability."""
+        """Return verdicts with the option whose biased log-probability is the largest."""
         biases = biases_of(self.number, [option.key for option in of.task.options])
         return [
             _biased(verdict, biases[half_of(of.task.by_id.get(verdict.item), verdict.item)])
@@ -76,7 +76,7 @@ class AnswerBias(Wrapped):
 
 
 def with_biases(asking: Strategy, steps: Sequence[Sequence[int]]) -> Strategy | None:
-    """Return a strategy with biases of the options, in steps, for each half.
+    """Add biases, in steps for each half and option, to a strategy.
 
     The result is None if the strategy returns no probabilities, or has biases already.
     """
@@ -84,13 +84,13 @@ def with_biases(asking: Strategy, steps: Sequence[Sequence[int]]) -> Strategy | 
 
 
 def half_of(item: Item | None, name: str) -> int:
-    """Return an item's half, 0 or 1, from a hash of its group or, if it has none, of its id."""
+    """Return an item's half, 0 or 1, from a hash of the item's group or else its id."""
     unit = name if item is None else group_of(item)
     return sha256(unit.encode("utf-8", "surrogatepass")).digest()[-1] % N_HALVES
 
 
 def biases_of(number: int, keys: Sequence[str]) -> list[dict[str, float]]:
-    """Return the bias of each option in each half.
+    """Decode the bias of each option in each half.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def biases_of(number: int, keys: Sequence[str]) -> list[dict[str, float]]:
 
 
 def number_of(steps: Sequence[Sequence[int]]) -> int:
-    """Return the number that encodes biases of the options, in steps, for each half.
+    """Encode biases, in steps for each half and option, as one number.
 
     Examples
     --------

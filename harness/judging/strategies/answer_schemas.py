@@ -1,4 +1,4 @@
-"""Structured output: JSON schemas of replies, by task and form of question.
+"""JSON schemas for structured replies, by task and kind of answer.
 
 A schema contains neither ``uniqueItems`` nor bounds on numbers: OpenAI rejects the former in strict
 schemas, Anthropic the latter. The reply reader checks both.
@@ -61,7 +61,7 @@ def verdict_format(
 
 
 def _key(task: Task, keys: Sequence[str]) -> dict[str, JsonValue]:
-    """Return the schema of one answer."""
+    """Return the JSON schema for one answer."""
     admissible = [*(keys or [option.key for option in task.options])]
     admissible += [CANNOT_ASSESS] if task.abstain else []
     key: dict[str, JsonValue] = {"type": "string", "enum": [*admissible]}
@@ -72,7 +72,7 @@ def _key(task: Task, keys: Sequence[str]) -> dict[str, JsonValue]:
 
 
 def plain_replies_note(judge: str, replies: Sequence[Verdict]) -> str:
-    """Report the number of replies that aren't JSON although a schema was sent, if any."""
+    """Report how many replies are not JSON although a schema was sent, or return ""."""
     read = (v for v in replies if v.outcome in {"answered", "abstained"})
     if n := sum(not is_structured(v.text) for v in read):
         return (
@@ -83,7 +83,7 @@ def plain_replies_note(judge: str, replies: Sequence[Verdict]) -> str:
 
 
 def is_structured(text: str) -> bool:
-    """Return whether a reply is a JSON object with only the verdict and its reason."""
+    """Return whether a reply is a JSON object with a verdict and, optionally, a reason."""
     try:
         reply = json.loads(text)
     except (ValueError, RecursionError):

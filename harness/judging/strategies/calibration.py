@@ -1,4 +1,4 @@
-"""Contextual calibration of options' probabilities by those on a content-free item.
+"""Contextual calibration of option probabilities, using a content-free item.
 
 A judge that favours an option regardless of the item also favours it on an item without content.
 Each option's probability is divided by its probability on such an item, which is requested once per
@@ -33,17 +33,17 @@ PREFIX = "(content-free)"
 
 
 class Calibrated(LogProbabilities):
-    """Strategy that divides probabilities by those on a content-free item."""
+    """Strategy that divides option probabilities by those for a content-free item."""
 
     keeps_order = True
     both_orders = False  # calibration corrects for the judge's preferences
 
     def extra_items(self, task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
-        """Return the content-free items of a task, one per criterion of some items."""
+        """Return content-free items, one for each criterion among the given items."""
         return content_free_items(task, items)
 
     def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
-        """Return the options' probabilities on each content-free item."""
+        """Return the option probabilities for each content-free item."""
         del of
         return {
             verdict.item: verdict.probabilities
@@ -52,14 +52,14 @@ class Calibrated(LogProbabilities):
         }
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return calibrated verdicts, without those on content-free items."""
+        """Calibrate the verdicts, and drop verdicts on content-free items."""
         own = list(verdicts)
         fitted = self.fit(own, of) if of.fitted is None else of.fitted
         return calibrated(own, {item.id: item.criterion for item in of.task.items}, fitted)
 
 
 def content_free_items(task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
-    """Return the content-free items of a task, one per criterion of some items."""
+    """Return content-free items, one for each criterion among the given items."""
     fields = dict.fromkeys(task.text, CONTENT_FREE)
     criteria = dict.fromkeys(item.criterion for item in items)
     return tuple(Item(_id_of(criterion), fields, None, criterion) for criterion in criteria)
@@ -68,10 +68,10 @@ def content_free_items(task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
 def calibrated(
     verdicts: Sequence[Verdict], criteria: Mapping[str, str | None], content_free: Fitted
 ) -> list[Verdict]:
-    """Return calibrated verdicts by the items' criteria, without those on content-free items.
+    """Calibrate each verdict for its item's criterion, and drop the content-free items.
 
-    The total probability of the options doesn't change. A verdict is invalid (``no_calibration``)
-    if an option isn't among the tokens listed for the content-free item.
+    The total probability of the options does not change. A verdict is invalid (``no_calibration``)
+    if an option is not among the tokens listed for the content-free item.
     """
     names = {_id_of(criterion) for criterion in criteria.values()}
     return [

@@ -1,4 +1,4 @@
-"""Chain of thought: reasons before the verdict, with or without demonstrations."""
+"""Chain-of-thought strategies, with or without few-shot demonstrations."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ COT_MAX_TOKENS = 1024  # token limit of a reply that begins with reasons
 
 
 class ChainOfThought(PlainQuestion):
-    """Strategy that asks for reasons, then for the verdict on the last line."""
+    """Strategy that asks for reasons first and for the verdict on the last line."""
 
     gives_reasons = True
 
     def params(self, params: Params) -> Params:
-        """Return parameters with enough tokens for the reasons."""
+        """Return parameters that allow enough tokens for the reasons."""
         return with_room(params, COT_MAX_TOKENS)
 
     def template(self, elicitation: Elicitation) -> str:
@@ -27,7 +27,7 @@ class ChainOfThought(PlainQuestion):
 
 
 class FewShot(PlainQuestion):
-    """Strategy that first shows demonstrations: other items with their most common answers."""
+    """Few-shot strategy, which first shows other items with their most common answers."""
 
     numbers = range(1, 100)
 
@@ -36,15 +36,15 @@ class FewShot(PlainQuestion):
         self.n_demonstrations = number
 
     def joined(self, other: Strategy) -> Strategy | None:
-        """Return few-shot with reasons, if the other strategy is chain of thought."""
+        """Return few-shot with reasons if the other strategy is chain of thought, or else None."""
         if isinstance(other, ChainOfThought):
             return FewShotWithReasons(f"{self.name}@{other.name}", self.number)
         return None
 
 
 class FewShotWithReasons(FewShot, ChainOfThought):
-    """Strategy that shows demonstrations with reasons, then asks for reasons and a verdict."""
+    """Few-shot strategy with reasons in the demonstrations and in the replies."""
 
     def joined(self, other: Strategy) -> None:
-        """Return None, because nothing can be added."""
+        """Return None, because no strategy can be added."""
         del other

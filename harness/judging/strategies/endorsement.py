@@ -1,4 +1,4 @@
-"""Endorsement: separate questions about whether each option is reasonable.
+"""Endorsement: a separate question for each option about whether it is reasonable.
 
 The options with a yes, among an item's K options, make one response set. Replies about different
 options come from independent calls. If the replies are probabilities, the response sets'
@@ -36,7 +36,7 @@ NOT_ADMISSIBLE = "not_admissible"
 
 
 class Endorsement(Strategy):
-    """Strategy that asks about each option whether it is reasonable, yes or no."""
+    """Strategy that asks for each option whether the option is reasonable."""
 
     needs_options = True
     asks_each_option = True
@@ -48,24 +48,24 @@ class Endorsement(Strategy):
         return "endorsement"
 
     def response_format(self, task: Task, kind: AnswerKind) -> Params:
-        """Return a schema of yes or no."""
+        """Return a schema that allows only yes or no."""
         del kind
         return verdict_format(task, "forced_choice", keys=(YES.key, NO.key))
 
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return a set with the option for "yes", and an empty set for "no"."""
+        """Parse a yes as a set with the option, and a no as an empty set."""
         del kind
         return _of_option(reader.parse(reply, "forced_choice", item, order), order)
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return the response sets from replies about single options."""
+        """Combine replies about single options into response sets."""
         return endorsed(verdicts, of.task.space)
 
 
 class SoftEndorsement(Endorsement, LogProbabilities):
-    """Strategy that asks once about each option, and uses the probabilities of yes and no."""
+    """Strategy that asks once about each option and uses the probabilities of yes and no."""
 
     elicitations: tuple[Elicitation, ...] = ("response_set",)
     response_format = Strategy.response_format  # one token is enough for the probabilities
@@ -73,20 +73,20 @@ class SoftEndorsement(Endorsement, LogProbabilities):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the more probable of the two sets, with the probabilities of yes and no."""
+        """Return a set for the more probable answer, with the probabilities of yes and no."""
         parsed = LogProbabilities.read(self, reader, reply, kind, item, order)
         return _of_option(parsed, order)
 
 
 def _of_option(parsed: Parsed, order: Order) -> Parsed:
-    """Convert a yes or no answer to a set."""
+    """Convert a yes to a set with the option, and a no to an empty set."""
     if parsed.value is None:
         return parsed
     return parsed._replace(value=order if parsed.value == YES.key else ())
 
 
 def endorsed(replies: Iterable[Verdict], space: OptionSpace) -> list[Verdict]:
-    """Return the response sets from replies about single options.
+    """Combine replies about single options into response sets.
 
     Sample s of an item uses its replies Ks to Ks + K - 1, one for each of K options. A verdict is
     answered only if all its replies are; otherwise it has the worst of their outcomes. It is
@@ -106,7 +106,7 @@ def endorsed(replies: Iterable[Verdict], space: OptionSpace) -> list[Verdict]:
 
 
 def set_distribution(endorsements: Mapping[str, float], space: OptionSpace) -> FloatArray:
-    """Return the (V,) probabilities of the admissible sets from the options' own probabilities.
+    """Return a (V,) array with the probability of each admissible set.
 
     Options are treated as independent. All probabilities are 0 if the admissible sets together have
     less than 1%.
@@ -119,7 +119,7 @@ def set_distribution(endorsements: Mapping[str, float], space: OptionSpace) -> F
 
 
 def _verdict(replies: Sequence[Verdict], sample: int, space: OptionSpace) -> Verdict:
-    """Combine a unit's replies into a verdict."""
+    """Combine a unit's replies into one verdict."""
     worst = max(replies, key=lambda reply: OUTCOMES.index(reply.outcome))
     whole = Verdict(
         item=worst.item,

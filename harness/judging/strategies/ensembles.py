@@ -1,4 +1,4 @@
-"""Ensembles: verdicts computed from those of other judges, the members."""
+"""Ensembles: verdicts computed from the verdicts of other judges, the members."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ MIN_RATED_IN_HALF = 10  # rated items; with fewer, all members have the same wei
 
 
 class Majority(Strategy):
-    """Ensemble strategy that returns the verdict of most members."""
+    """Ensemble strategy that returns the verdict that most members give."""
 
     needs_prompts = False
     joins_members = True
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return the verdicts of the majority."""
+        """Return the majority verdicts."""
         units = votes_by_unit(verdicts, of, len(of.members))
         answers = choosable(of.task)
         return [majority(ballot, votes, answers) for ballot, votes in units]
 
 
 class Mean(Majority):
-    """Ensemble strategy that returns a random member's verdict, on average the members' mean."""
+    """Ensemble strategy that returns a random member's verdict."""
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return the drawn verdicts."""
+        """Return the verdicts of randomly drawn members."""
         units = votes_by_unit(verdicts, of, len(of.members))
         return [drawn_verdict(ballot, votes) for ballot, votes in units]
 
 
 class Weighted(Majority):
-    """Ensemble strategy that gives members more votes the more they agree with raters.
+    """Ensemble strategy with more votes for members that agree more with raters.
 
     Items are split into two halves. A member's weight in one half is its log-odds of agreeing with
     a rater in the other, so that no verdict depends on the ratings of its own item.
@@ -102,7 +102,7 @@ class Weighted(Majority):
         ]
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterator[str]:
-        """Yield the members' weights. ``replies`` are the members' verdicts."""
+        """Yield lines with the members' weights. ``replies`` are the members' verdicts."""
         fitted = self.fit(replies, of)
         for kind in get_args(AnswerKind):
             halves = [fitted[_place(kind, half)] for half in range(2)]
@@ -122,12 +122,12 @@ def _place(kind: AnswerKind, half: int) -> str:
 
 
 def half_of(item: Item) -> int:
-    """Return an item's half, 0 or 1. All items of a group are in the same half."""
+    """Return an item's half, 0 or 1. Items of the same group are in the same half."""
     return sha256(group_of(item).encode()).digest()[0] & 1
 
 
 def _answer_shares(task: Task) -> dict[tuple[str, AnswerKind], dict[Value, float]]:
-    """Return each answer's share among an item's ratings, by item and kind."""
+    """Return each answer's share of an item's ratings, by item and kind of answer."""
     counts: defaultdict[tuple[str, AnswerKind], Counter[Value]] = defaultdict(Counter)
     for rating in task.ratings:
         counts[rating.item, rating.elicitation][rating.value] += 1
@@ -144,7 +144,7 @@ def _both_halves(
     n_answers: int,
     shares: Mapping[tuple[str, AnswerKind], Mapping[Value, float]],
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the weights for half 0, from the items of half 1, and vice versa."""
+    """Return the members' weights for half 0 and half 1, each fitted on the other half."""
     half = {item.id: half_of(item) for item in task.items}
     of_other_half = (
         [_agreement(own, kind, other, half, shares) for own in members] for other in (1, 0)
@@ -160,7 +160,7 @@ def _agreement(
     halves: Mapping[str, int],
     shares: Mapping[tuple[str, AnswerKind], Mapping[Value, float]],
 ) -> tuple[float, int]:
-    """Return the sum of the shares of raters who agree, over a half's items, and their number."""
+    """Sum the shares of raters who agree, over a half's items. Also return how many items."""
     by_item: defaultdict[str, list[float]] = defaultdict(list)
     for verdict in verdicts:
         of_item = shares.get((verdict.item, kind))
@@ -171,7 +171,7 @@ def _agreement(
 
 
 def _answer(verdict: Verdict, kind: AnswerKind) -> Value:
-    """Return a verdict's answer of the given kind, or None if it has none."""
+    """Return a verdict's answer of the given kind, or None if the verdict lacks one."""
     value = verdict.value
     if isinstance(value, PairValue):
         return value.choice if kind == "forced_choice" else value.set
@@ -179,7 +179,7 @@ def _answer(verdict: Verdict, kind: AnswerKind) -> Value:
 
 
 def _weights(agreements: Sequence[tuple[float, int]], n_answers: int) -> tuple[float, ...]:
-    """Return log-odds of agreement, with half an agreement added on either side."""
+    """Return weights: log-odds of agreement, after adding half a case to each side."""
     if min(n for _, n in agreements) < MIN_RATED_IN_HALF:
         return (1.0,) * len(agreements)
     odds = [(n_answers - 1) * (s + 0.5) / (n - s + 0.5) for s, n in agreements]

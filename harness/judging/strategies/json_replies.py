@@ -1,4 +1,4 @@
-"""Replies that follow a JSON schema: a short name for ``answer: schema``."""
+"""Strategy for replies that follow a JSON schema, equivalent to ``answer: schema``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strategies that read the options' probabilities at an answer's first token."""
+"""Strategies that use the options' probabilities at an answer's first token."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LogProbabilities(Strategy):
         return most_probable(reply, reader.probabilities(reply, order))
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterator[str]:
-        """Report the probability outside the options."""
+        """Report how much probability is outside the options."""
         masses = [
             1.0 - fsum(verdict.probabilities.values())
             for verdict in replies
@@ -64,7 +64,7 @@ class LogProbabilities(Strategy):
 
 
 def with_own(params: Params, own: Params) -> Params:
-    """Return parameters without those the user removed, and with the user's number of tokens.
+    """Apply the user's token numbers and removals to a strategy's parameters.
 
     A server can reject a parameter, or list fewer tokens than a strategy requests.
     """
@@ -77,13 +77,13 @@ def with_own(params: Params, own: Params) -> Params:
 
 
 def one_token(params: Params) -> Params:
-    """Return parameters that limit a reply to one token."""
+    """Limit the replies to one token."""
     limits = {key: 1 for key in TOKEN_LIMITS if params.get(key) is not None}
     return {**params, **(limits or {"max_tokens": 1})}
 
 
 def unlisted(reply: Reply) -> Parsed:
-    """Return the verdict on a reply without log-probabilities for its answer."""
+    """Return the invalid result for a reply without log-probabilities for its answer."""
     if reply.reasoning:
         return Parsed("invalid", reason="reasoning_only")
     is_listed = bool(tokens_of(reply.logprobs))
@@ -91,7 +91,7 @@ def unlisted(reply: Reply) -> Parsed:
 
 
 def most_probable(reply: Reply, probabilities: Mapping[str, float] | None) -> Parsed:
-    """Return the most probable option, unless CANNOT_ASSESS is more probable than all of them."""
+    """Return the most probable option, or an abstention if CANNOT_ASSESS is more probable."""
     if reply.ending == "filtered":
         parsed = Parsed("refused", reason="content_filter")
     elif probabilities is None:

@@ -1,4 +1,4 @@
-"""Strategies for numbers instead of options, as from reward models, metrics and graders.
+"""Strategies for numeric scores, as from reward models, metrics and graders.
 
 A verdict keeps the judge's own number. A monotone map, fitted to the ratings of other items, makes
 it comparable with judges that choose an option; see `harness.stats.scores.score_map`.
@@ -42,7 +42,7 @@ CUT_OFF = Parsed("invalid", reason="cut_off")
 
 
 class NumericScore(Strategy):
-    """Strategy that asks for a number, whose meaning is estimated from ratings of other items.
+    """Strategy that asks for a number. Its meaning is estimated from ratings of other items.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class NumericScore(Strategy):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the number in a reply, as text."""
+        """Parse a reply as a number, which is returned as text."""
         del kind, item, order
         if reply.ending == "filtered":
             return Parsed("refused", reason="content_filter")
@@ -84,7 +84,7 @@ class NumericScore(Strategy):
         return parse_number(reply.text, None, abstain=reader.task.abstain)[0]
 
     def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
-        """Return the mean of all folds' maps: each column's value, by score."""
+        """Return the mean of the folds' maps: for each score, the value in every column."""
         replies = [verdict for verdict in verdicts if score_of(verdict) is not None]
         if not replies:
             return {}
@@ -95,7 +95,7 @@ class NumericScore(Strategy):
         }
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return verdicts with the options or scale values for their scores."""
+        """Convert scores to verdicts with options or scale values."""
         own = list(verdicts)
         answered = [verdict for verdict in own if score_of(verdict) is not None]
         if not answered:
@@ -109,20 +109,20 @@ class NumericScore(Strategy):
         return [verdict if score_of(verdict) is None else next(made) for verdict in own]
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterable[str]:
-        """Report the direction that was found."""
+        """Report whether higher or lower scores were found to be better."""
         answered = [verdict for verdict in replies if score_of(verdict) is not None]
         if self.better == "found" and answered:
             yield direction_note(of.judge, fitted_map(answered, of.task, self.better))
 
 
 class RisingScore(NumericScore):
-    """A `NumericScore` with higher numbers better."""
+    """Score for which higher numbers are better. See `NumericScore`."""
 
     better: ScoreDirection = "higher"
 
 
 class FallingScore(NumericScore):
-    """A `NumericScore` with lower numbers better."""
+    """Score for which lower numbers are better. See `NumericScore`."""
 
     better: ScoreDirection = "lower"
 
@@ -135,19 +135,19 @@ BY_DIRECTION: Mapping[ScoreDirection, NumericScore] = {
 
 
 def score_of(verdict: Verdict) -> float | None:
-    """Return the number in a verdict, or None if it has none."""
+    """Return the score in a verdict, or None if the verdict has no score."""
     if verdict.outcome != "answered" or not isinstance(verdict.value, str):
         return None
     return float(verdict.value)
 
 
 def scores_of(verdicts: Iterable[Verdict]) -> FloatArray:
-    """Return the numbers of verdicts, all of which must have one."""
+    """Return the scores of verdicts, all of which must have one, as an array."""
     return np.array([score_of(verdict) for verdict in verdicts], dtype=np.float64)
 
 
 def direction_note(judge: str, fit: CrossFit) -> str:
-    """Report the direction in which a judge's scores were found to be better."""
+    """Report whether higher or lower scores of a judge were found to be better."""
     higher, n = fit.n_higher, fit.n_folds
     if 0 < higher < n:
         return (
@@ -161,7 +161,7 @@ def direction_note(judge: str, fit: CrossFit) -> str:
 
 
 def fitted_map(verdicts: Sequence[Verdict], task: Task, better: ScoreDirection) -> CrossFit:
-    """Fit the scores of verdicts to the ratings of their items, out of fold.
+    """Fit scores to the ratings of their items, out of fold.
 
     Raises
     ------
@@ -189,14 +189,14 @@ def fitted_map(verdicts: Sequence[Verdict], task: Task, better: ScoreDirection) 
 
 
 def map_of(fitted: Fitted) -> ScoreMap:
-    """Return the map that `NumericScore.fit` returned."""
+    """Restore the map from the values that `NumericScore.fit` returned."""
     knots = [(float(score), list(row.values())) for score, row in fitted.items()]
     scores, rows = zip(*sorted(knots), strict=True)
     return ScoreMap(np.array(scores), np.array(rows, dtype=np.float64))
 
 
 class Targets(NamedTuple):
-    """The raters' answers, by item of a task.
+    """Raters' answers by item of a task, as targets for a fit.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class Targets(NamedTuple):
 
     @classmethod
     def of(cls, task: Task) -> Targets:
-        """Count the raters' single answers, or raise `TaskError` for unordered options."""
+        """Count raters' single answers, or raise `TaskError` if the options are unordered."""
         if task.is_open:
             numbers, weights = _numbers(task)
             return cls(numbers, weights)
@@ -234,7 +234,7 @@ def _numbers(task: Task) -> tuple[FloatArray, FloatArray]:
 
 
 def rated_counts(task: Task) -> FloatArray:
-    """Return (n, K): number of raters who chose each of `ordered_options`, by item."""
+    """Return an (n, K) array with the number of raters per item and ordered option."""
     columns = task.rating_columns
     place = {option: k for k, option in enumerate(ordered_options(task))}
     option = np.array(
@@ -252,7 +252,7 @@ def rated_counts(task: Task) -> FloatArray:
 
 
 def ordered_options(task: Task) -> tuple[str, ...]:
-    """Return the options of a task from the worst to the best.
+    """Return a task's options, ordered from worst to best.
 
     The options of an ordinal scale keep their order. Positive options come last. In a pairwise
     task, the option that prefers the first answer comes last, and ties come between.
@@ -286,7 +286,7 @@ def has_order(task: Task) -> bool:
 
 
 class _Reading(NamedTuple):
-    """Conversion of mapped scores to verdicts on a task."""
+    """Converter of mapped scores to verdicts on a task."""
 
     options: tuple[str, ...]  # in order; empty on a continuous scale
 

@@ -1,4 +1,4 @@
-"""Strategies that combine several replies into a verdict, with or without different orders."""
+"""Strategies that combine several replies, in the same or in different option orders."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ SEED = 0  # seed of the orders, the same in every run
 
 
 class SelfConsistency(Wrapped):
-    """Strategy that takes the majority of several replies under a different strategy."""
+    """Strategy that takes the majority of several replies to a wrapped strategy."""
 
     registered = "self-consistency"
     rank = 1
     numbers = range(2, 101)
 
     def takes(self, inner: Strategy) -> bool:
-        """Return whether each reply under a strategy is a full verdict that can vary."""
+        """Return whether a strategy's replies are full verdicts that can vary."""
         return not (inner.gives_distribution or inner.asks_each_option)
 
     def replies_per_verdict(self, n_options: int) -> int:
-        """Return the number of votes."""
+        """Return the number of replies that vote on a verdict."""
         return self.number * self._inner.replies_per_verdict(n_options)
 
     @property
     def is_computed(self) -> bool:
-        """True, because verdicts are computed from several replies."""
+        """True, because verdicts combine several replies."""
         return True
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
@@ -52,12 +52,12 @@ class SelfConsistency(Wrapped):
         return [self.decided(ballot, votes, of.task) for ballot, votes in units]
 
     def decided(self, ballot: Ballot, votes: Sequence[Verdict], task: Task) -> Verdict:
-        """Return the verdict for some votes."""
+        """Return the majority verdict for these votes."""
         return majority(ballot, votes, choosable(task))
 
 
 class SeveralOrders(SelfConsistency):
-    """Strategy that shows several orders of the options, and averages probabilities or votes."""
+    """Strategy that shows several option orders and averages probabilities or votes."""
 
     registered = "option-orders"
     numbers = range(2, 21)
@@ -69,7 +69,7 @@ class SeveralOrders(SelfConsistency):
         self.needs_prompts = True
 
     def takes(self, inner: Strategy) -> bool:
-        """Return whether a strategy's template shows all options at once, in any order."""
+        """Return whether a strategy's template shows all options, and in any order."""
         single = inner.asks_each_option or inner.joins_members
         return is_templated(inner) and not (inner.keeps_order or single)
 
@@ -85,7 +85,7 @@ class SeveralOrders(SelfConsistency):
         return orders.order_for(item, sample) if orders else ()
 
     def decided(self, ballot: Ballot, votes: Sequence[Verdict], task: Task) -> Verdict:
-        """Return the option with the highest mean probability or, without those, most votes."""
+        """Return the option with the highest mean probability, or without these, most votes."""
         verdict = super().decided(ballot, votes, task)
         masses = [vote.probabilities for vote in votes if vote.probabilities is not None]
         if verdict.outcome != "answered" or len(masses) < len(votes):

@@ -1,7 +1,7 @@
-"""Base class of strategies, which define a judge's requests, their reading and combination.
+"""Base class of strategies, which define a judge's requests and how replies are used.
 
 A strategy is a subclass of `Strategy`, registered under a name in `BUILT_IN` or by a different
-distribution. No other code refers to a strategy by name. Any method that it doesn't override works
+distribution. No other code refers to a strategy by name. Any method that it does not override works
 as for a plain question (`ZeroShot`).
 """
 
@@ -35,7 +35,7 @@ Fitted: TypeAlias = "Mapping[str, Mapping[str, float]]"  # numbers that a strate
 
 
 class Combining(NamedTuple):
-    """Context for combining replies into verdicts.
+    """Context for combining a judge's replies into verdicts.
 
     Attributes
     ----------
@@ -63,10 +63,10 @@ class PromptSource(Protocol):
 
     @property
     def task(self) -> Task:
-        """The task of the prompts."""
+        """Task that the prompts are about."""
 
     def from_template(self, question: Question, strategy: Strategy) -> tuple[Message, ...]:
-        """Return the messages from a strategy's template and its demonstrations."""
+        """Build messages from a strategy's template and from demonstrations."""
 
 
 class ReplyParser(Protocol):
@@ -74,13 +74,13 @@ class ReplyParser(Protocol):
 
     @property
     def task(self) -> Task:
-        """The task whose options replies can name."""
+        """Task whose options replies can name."""
 
     def parse(self, reply: Reply, kind: AnswerKind, item: str, order: Order) -> Parsed:
-        """Return the answer in the text of a reply."""
+        """Parse the answer in a reply's text."""
 
     def probabilities(self, reply: Reply, order: Order) -> dict[str, float] | None:
-        """Return the options' probabilities at the answer's first token, if available."""
+        """Return the options' probabilities at the answer's first token, or None if missing."""
 
 
 class Strategy:
@@ -166,12 +166,12 @@ class Strategy:
         return self.name
 
     def joined(self, other: Strategy) -> Strategy | None:
-        """Return the combination of this strategy and another, or None if they are incompatible."""
+        """Return this strategy combined with another, or None if they are incompatible."""
         del other
         return None
 
     def check(self, task: Task) -> None:
-        """Raise `TaskError` for a task that the strategy doesn't support, by default for none."""
+        """Raise `TaskError` for a task that the strategy does not support. By default, none."""
 
     # Requests
 
@@ -180,47 +180,47 @@ class Strategy:
         return params
 
     def response_format(self, task: Task, kind: AnswerKind) -> Params:
-        """Return additional parameters for ``answer: schema``. By default, there are none."""
+        """Return the parameters added by ``answer: schema``. By default, there are none."""
         del task, kind
         return {}
 
     @property
     def can_reask(self) -> bool:
-        """Whether an unreadable reply can be followed by one more question."""
+        """Whether the judge can get a second question after an unreadable reply."""
         return not (self.needs_logprobs or self.joins_members)
 
     @property
     def has_schema(self) -> bool:
-        """Whether a JSON schema can constrain its replies."""
+        """Whether a JSON schema can constrain the replies."""
         return type(self).response_format is not Strategy.response_format
 
     def template(self, elicitation: Elicitation) -> str:
-        """Return the name of the template for an elicitation."""
+        """Return the name of the template that is used for an elicitation."""
         return elicitation
 
     def order(
         self, keys: Sequence[str], orders: OptionOrders | None, item: str, sample: int
     ) -> Order:
-        """Return the keys of the options in a sample's order, or () for the task's order."""
+        """Return the option keys in a sample's order, or () for the task's order."""
         if self.asks_each_option:
             return (keys[sample % len(keys)],)
         return orders.order_for(item, sample) if orders else ()
 
     def option_orders(self, task: Task, orders: OptionOrders | None) -> OptionOrders | None:
-        """Return the orders of the options, by default those of the run."""
+        """Return the orders of the options, which by default are the run's."""
         del task
         return orders
 
     def turn(self, n_options: int, sample: int) -> int:
-        """Return a sample's turn number among those of an item."""
+        """Return the number of an item's turn to which a sample belongs."""
         return sample // n_options if self.asks_each_option else sample
 
     def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
-        """Return the messages that ask a question, or for a pair, the first turn."""
+        """Return the messages for a question. For a pair, this is the first turn."""
         return prompts.from_template(question, self)
 
     def extra_items(self, task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
-        """Return additional items to request before those of a run."""
+        """Return additional items to request before a run's items."""
         del task, items
         return ()
 
@@ -229,7 +229,7 @@ class Strategy:
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the answer in a reply, or for a pair, in the reply to one of its turns."""
+        """Parse the answer in a reply. A pair's turns are parsed separately."""
         return reader.parse(reply, kind, item, order)
 
     # Verdicts from replies
@@ -244,7 +244,7 @@ class Strategy:
         return type(self).combine is not Strategy.combine
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return the verdicts combined from single replies or from members."""
+        """Combine verdicts on single replies, or of members, into verdicts."""
         del of
         return list(verdicts)
 
@@ -254,7 +254,7 @@ class Strategy:
         return type(self).fit is not Strategy.fit
 
     def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
-        """Return the values that `combine` needs from a run's verdicts, also in later rounds."""
+        """Fit values for `combine` to a run's verdicts. Later rounds reuse these values."""
         del verdicts, of
         return {}
 
@@ -265,7 +265,7 @@ class Strategy:
 
 
 class PlainQuestion(Strategy):
-    """Strategy whose reply is the verdict or ends with it, with optional additions."""
+    """Strategy whose reply is or ends with the verdict."""
 
     def response_format(self, task: Task, kind: AnswerKind) -> Params:
         """Return a schema for the verdict, with a reason before it if requested."""
@@ -281,7 +281,7 @@ class ZeroShot(PlainQuestion):
 
     @property
     def label(self) -> str:
-        """Empty label."""
+        """Empty label, because the plain question is the default."""
         return ""
 
     def joined(self, other: Strategy) -> Strategy | None:
@@ -293,7 +293,7 @@ DEFAULT = ZeroShot("zero-shot")
 
 
 def with_room(params: Params, least: int) -> Params:
-    """Return parameters with token limits raised to at least ``least``."""
+    """Raise the token limits in parameters to at least ``least``."""
     limits = {key: params.get(key) for key in TOKEN_LIMITS}
     raised = {key: max(limit, least) for key, limit in limits.items() if isinstance(limit, int)}
     return {**params, **raised}

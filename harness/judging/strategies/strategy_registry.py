@@ -1,4 +1,4 @@
-"""Strategies by name: built-in ones, and those of other distributions."""
+"""Registry of built-in and plug-in strategies by name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEFAULT_OF_ENSEMBLES = "majority"
 
 
 def is_strategy(text: str) -> bool:
-    """Return whether a text names a single strategy, with its number if it needs one."""
+    """Return whether a text names one strategy, with a number if the strategy needs one."""
     name, _, number = text.partition(":")
     if name not in BUILT_IN and name not in loading.names(loading.STRATEGIES):
         return False
@@ -47,7 +47,7 @@ def is_strategy(text: str) -> bool:
 
 
 def split_strategy(name: str) -> tuple[str, str]:
-    """Split a judge's name into that of the model or alias, and its strategy.
+    """Split a judge's name into the name of a model or alias, and a strategy.
 
     Only a registered strategy after the last ``@`` is split off.
 
@@ -64,14 +64,14 @@ def split_strategy(name: str) -> tuple[str, str]:
 
 @lru_cache
 def named(text: str) -> Strategy:
-    """Return the strategy with a name such as ``few-shot:4@cot``.
+    """Build the strategy with a name such as ``few-shot:4@cot``.
 
     Raises
     ------
     ValueError
         If no strategy has this name, or the strategies it joins are incompatible.
     PluginError
-        If it belongs to a different distribution that can't be loaded.
+        If it belongs to a different distribution that cannot be loaded.
     """
     if text in BUILT_IN and _load(text).joins_members:
         return _load(text)(text)
@@ -107,7 +107,7 @@ def _single(text: str) -> Strategy:
 
 
 def _usable() -> list[str]:
-    """Return the names of the built-in strategies, with their numbers."""
+    """Return the names of the built-in strategies, with the ranges of their numbers."""
     types = {name: _load(name) for name in BUILT_IN}
     return [
         f"{name}:N (N from {of_type.numbers[0]} to {of_type.numbers[-1]})"

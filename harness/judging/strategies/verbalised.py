@@ -1,4 +1,4 @@
-"""Strategy that reads the probabilities of words that complete a sentence about an item."""
+"""Strategy that uses the probabilities of words that complete a sentence about an item."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEXT_WORD: Params = {"temperature": 1.0, "logprobs": 20}  # tokens of a text co
 
 
 class Verbalised(Strategy):
-    """Strategy that sends the start of a sentence, in which the next word stands for an option."""
+    """Strategy that sends a sentence to complete. Each possible next word is an option."""
 
     needs_logprobs = True
     completes_text = True
@@ -35,13 +35,13 @@ class Verbalised(Strategy):
         return with_own(one_token(params) | _NEXT_WORD, params)
 
     def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
-        """Return the sentence."""
+        """Return the sentence to complete."""
         return (Message("user", prompts.task.sentence_about(question.item)),)
 
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the answer for the completing words and, for a choice, its distribution.
+        """Return the answer that the next words imply and, for a choice, its distribution.
 
         A response set is derived from the same words by the task's cut-off.
         """

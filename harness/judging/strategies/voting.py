@@ -1,4 +1,4 @@
-"""Verdicts by vote: over several replies of a judge (self-consistency), or several judges.
+"""Votes over several replies of one judge (self-consistency) or over several judges.
 
 They are computed from other verdicts, without additional calls. A unit has a verdict once all its
 votes are complete:
@@ -9,9 +9,9 @@ votes are complete:
 - Otherwise, it has the most common outcome of the other votes, or the first in `OUTCOMES` if tied.
 
 Ties between options, and options that exactly half accept, are drawn using a hash of judge, unit
-and option. The draw is therefore reproducible and doesn't favour any option. If the set is empty or
-not admissible, the most common set is used. In a pair, the votes on set and choice are separate. In
-a weighted ensemble, answers count by the weights of their members (`Weighted`), and "more than
+and option. The draw is therefore reproducible and does not favour any option. If the set is empty
+or not admissible, the most common set is used. In a pair, the votes on set and choice are separate.
+In a weighted ensemble, answers count by the weights of their members (`Weighted`), and "more than
 half" means more than half of the total weight of the members that answered.
 """
 
@@ -46,7 +46,7 @@ Choosable: TypeAlias = "OptionSpace | OpenScale"  # the scale, if there are no o
 
 
 class Ballot(NamedTuple):
-    """Subject of a vote. ``look`` is the number of a later round, for which ties are redrawn."""
+    """Subject of a vote. ``look`` is a later round's number, for which ties are redrawn."""
 
     judge: str
     item: str
@@ -58,7 +58,7 @@ class Ballot(NamedTuple):
 def votes_by_unit(
     verdicts: Iterable[Verdict], of: Combining, n_votes: int, *, n_replies: int = 1
 ) -> list[tuple[Ballot, list[Verdict]]]:
-    """Return the votes on each unit that has all of them, with ``n_replies`` per judge."""
+    """Collect the votes on each unit, and drop units that lack some votes."""
     votes: defaultdict[Ballot, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         sample = verdict.sample // n_replies
@@ -68,7 +68,7 @@ def votes_by_unit(
 
 
 def choosable(task: Task) -> Choosable:
-    """Return the possible answers on a task, for `majority`."""
+    """Return the answers that are possible on a task, for `majority`."""
     return cast("OpenScale", task.scale) if task.is_open else task.space
 
 
@@ -78,7 +78,7 @@ def majority(
     space: Choosable,
     weights: Mapping[str, float] = NO_WEIGHTS,
 ) -> Verdict:
-    """Return the majority verdict. The module's docstring states the rule.
+    """Return the majority verdict, by the rule in the module's docstring.
 
     There must be at least one vote. ``space`` is the task's scale if it has no options. ``weights``
     are the voting judges' weights, by default 1 each.
@@ -101,7 +101,7 @@ def majority(
 
 
 def drawn_verdict(ballot: Ballot, votes: Sequence[Verdict]) -> Verdict:
-    """Return the verdict of a random member, which on average is the members' mean."""
+    """Return a random member's verdict. Its expectation is the members' mean."""
     names = [vote.judge for vote in votes]
     drawn = votes[names.index(_draw(ballot, names))]
     return replace(drawn, judge=ballot.judge)
@@ -141,7 +141,7 @@ def _voted_set(
     weights: Sequence[float],
     space: OptionSpace,
 ) -> tuple[str, ...]:
-    """Return the options in more than half of the sets. See the module's docstring."""
+    """Return the options in more than half of the sets, by the rule in the module's docstring."""
     votes = list(zip(sets, weights, strict=True))
     voted = tuple(option for option in space.options if _is_in(ballot, option, votes))
     if voted in space.sets:
@@ -165,7 +165,7 @@ def _most_frequent(ballot: Ballot, answers: Sequence[Named], weights: Sequence[f
 
 
 def _draw(ballot: Ballot, answers: Sequence[Named]) -> Named:
-    """Return the answer with the smallest hash, so that all are equally likely."""
+    """Return the answer with the smallest hash, which gives each the same chance."""
     return min(answers, key=lambda answer: _digest(ballot, *_words(answer)))
 
 

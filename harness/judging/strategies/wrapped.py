@@ -1,4 +1,4 @@
-"""Strategies that wrap a different strategy and change only part of it."""
+"""Strategies that wrap another strategy and change only part of its behaviour."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OF_CLASS = {"numbers", "easier"}  # attributes that aren't copied from the wrapp
 
 
 class Wrapped(Strategy):
-    """Strategy that wraps a different strategy. By default, it behaves like that one.
+    """Strategy that wraps another strategy and by default behaves like it.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class Wrapped(Strategy):
             setattr(self, fact, getattr(inner, fact))
 
     def takes(self, inner: Strategy) -> bool:
-        """Return whether a strategy can be wrapped."""
+        """Return whether this strategy can wrap the given strategy."""
         raise NotImplementedError
 
     def joined(self, other: Strategy) -> Strategy | None:
-        """Return this strategy around the combination of two, or None if they're incompatible."""
+        """Wrap the combination of both strategies, or return None if they are incompatible."""
         if isinstance(other, Wrapped) and other.rank >= self.rank:
             return None
         inner = self._inner.joined(other) or other.joined(self._inner)
@@ -58,11 +58,11 @@ class Wrapped(Strategy):
         return type(self)(self.name, self.number, inner)
 
     def params(self, params: Params) -> Params:
-        """Return the parameters under the wrapped strategy."""
+        """Return the wrapped strategy's parameters."""
         return self._inner.params(params)
 
     def response_format(self, task: Task, kind: AnswerKind) -> Params:
-        """Return the response format under the wrapped strategy."""
+        """Return the wrapped strategy's response format."""
         return self._inner.response_format(task, kind)
 
     @property
@@ -77,15 +77,15 @@ class Wrapped(Strategy):
     def order(
         self, keys: Sequence[str], orders: OptionOrders | None, item: str, sample: int
     ) -> Order:
-        """Return the order under the wrapped strategy."""
+        """Return the wrapped strategy's order of options."""
         return self._inner.order(keys, orders, item, sample)
 
     def turn(self, n_options: int, sample: int) -> int:
-        """Return the turn number under the wrapped strategy."""
+        """Return the wrapped strategy's turn number."""
         return self._inner.turn(n_options, sample)
 
     def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
-        """Return the messages from the template as changed here, or the wrapped strategy's."""
+        """Return messages from the template with this strategy's changes, if possible."""
         if is_templated(self._inner):
             return prompts.from_template(question, self)
         return self._inner.messages(prompts, question)
@@ -93,11 +93,11 @@ class Wrapped(Strategy):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the wrapped strategy's reading of a reply."""
+        """Parse a reply as the wrapped strategy does."""
         return self._inner.read(reader, reply, kind, item, order)
 
     def option_orders(self, task: Task, orders: OptionOrders | None) -> OptionOrders | None:
-        """Return the wrapped strategy's orders."""
+        """Return the wrapped strategy's orders of options."""
         return self._inner.option_orders(task, orders)
 
     def check(self, task: Task) -> None:
@@ -105,11 +105,11 @@ class Wrapped(Strategy):
         self._inner.check(task)
 
     def extra_items(self, task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
-        """Return the items that the wrapped strategy adds."""
+        """Return the additional items of the wrapped strategy."""
         return self._inner.extra_items(task, items)
 
     def replies_per_verdict(self, n_options: int) -> int:
-        """Return the number of replies per verdict under the wrapped strategy."""
+        """Return the wrapped strategy's number of replies per verdict."""
         return self._inner.replies_per_verdict(n_options)
 
     @property
@@ -118,7 +118,7 @@ class Wrapped(Strategy):
         return self._inner.is_computed
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return the wrapped strategy's verdicts."""
+        """Combine verdicts as the wrapped strategy does."""
         return self._inner.combine(verdicts, of)
 
     @property
@@ -127,7 +127,7 @@ class Wrapped(Strategy):
         return self._inner.is_fitted
 
     def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
-        """Return the values that the wrapped strategy fits to a run."""
+        """Fit values to a run's verdicts as the wrapped strategy does."""
         return self._inner.fit(verdicts, of)
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterable[str]:
@@ -136,14 +136,14 @@ class Wrapped(Strategy):
 
 
 def is_templated(strategy: Strategy) -> bool:
-    """Return whether a strategy only sends its template."""
+    """Return whether a strategy sends its template unchanged."""
     if isinstance(strategy, Wrapped):
         return is_templated(strategy._inner)  # noqa: SLF001 -- the same class
     return type(strategy).messages is Strategy.messages
 
 
 class WithoutDescriptions(Wrapped):
-    """Strategy that shows keys and labels of the options, but not their descriptions."""
+    """Strategy that shows the options' keys and labels without descriptions."""
 
     registered = "no-descriptions"
     rank = 0
@@ -155,5 +155,5 @@ class WithoutDescriptions(Wrapped):
         self.changes_cache_key = True
 
     def takes(self, inner: Strategy) -> bool:
-        """Return whether a strategy's template shows all options."""
+        """Return whether a strategy's template shows all options together."""
         return is_templated(inner) and not (inner.asks_each_option or inner.joins_members)
