@@ -242,7 +242,7 @@ def test_metric_that_raises_is_one_line(in_process, tmp_path):
     assert in_process("validate", str(run), "--metric", "same_mode").returncode == 0
     unknown = in_process("validate", str(run), "--metric", "silent")
     assert unknown.returncode == 2
-    assert "`reason` of the metric fails ('because' is not in `harness.stats" in unknown.stderr
+    assert "`reason` of the metric fails ('because' is not one of the reasons" in unknown.stderr
 
 
 def test_metrics_of_plug_ins_are_listed(in_process):

@@ -28,27 +28,27 @@ def notes_on_bounds(sensitivity: Sensitivity) -> Iterator[str]:
         return
     shares = ", ".join(f"{judge} {_range(bound)}" for judge, bound in bounds.items())
     yield (
-        "pairs on only some items don't determine the decisions at the cut-off. The share of "
-        f"decisions that match those of infinitely many raters lies in these ranges: {shares}"
+        "with pairs on only some items, decisions at the cut-off can only be bounded. The share of "
+        f"decisions that match infinitely many raters' decisions is in these ranges: {shares}"
     )
     differences = sensitivity.differences
     named = sorted(differences, key=lambda row: row.settled == "not_identified")[:MOST_NAMED]
     yield from map(_on_difference, named)
     if sensitivity.modelled is None and any(row.settled == "not_identified" for row in named):
         yield (
-            "a second pair on an item shows how response sets vary between items: curate next "
-            "--for pairs lists such items, and --humans modelled uses their pairs"
+            "second pairs on items show how response sets vary between items. To list items for "
+            "second pairs, run curate next --for pairs. To use second pairs, pass --humans modelled"
         )
     if more := len(differences) - len(named):
-        yield f"the report has {more} more difference{'s' if more > 1 else ''} between judges"
+        yield f"the report lists {more} more difference{'s' if more > 1 else ''} between judges"
 
 
 def assumption(modelled: ModelledDecisions) -> str:
     """Name the assumption behind decisions at the cut-off."""
     if modelled.basis == "dirichlet":
         spread = (
-            "assumes that response sets vary between items as in a Dirichlet distribution, "
-            "which one pair per item can't confirm"
+            "assumes that response sets vary between items like draws from a Dirichlet "
+            "distribution, which you can't check with one pair per item"
         )
     else:
         spread = (
@@ -82,15 +82,16 @@ def _on_difference(row: BoundedDifference) -> str:
         return f"too few items to bound the difference between {row.first} and {row.second}"
     if row.settled == "not_identified":
         return (
-            f"these data can't show whether {row.first} or {row.second} decides more like the "
-            f"raters: the difference is between {low:.2f} and {high:.2f} (width {high - low:.2f})"
+            f"these data can't show whether {row.first} or {row.second} matches the raters' "
+            f"decisions more often. The difference is between {low:.2f} and {high:.2f} (width "
+            f"{high - low:.2f})"
         )
     better, worse = row.first, row.second
     if row.settled == "second":
         better, worse, low, high = worse, better, -high, -low
     return (
-        f"{better} decides more like the raters than {worse}, whatever their response sets: the "
-        f"difference is between {low:.2f} and {high:.2f}"
+        f"{better} matches the raters' decisions more often than {worse}, whatever the response "
+        f"sets are. The difference is between {low:.2f} and {high:.2f}"
     )
 
 

@@ -409,8 +409,8 @@ def check_ranking(source: Source, metric: Metric) -> None:
     """Reject a metric that cannot rank judges with this data and these settings."""
     if FORMS[metric.judge_form].needs_pairs and not FORMS[metric.judge_form].names_raters:
         raise ValueError(
-            f"{metric.name} can't rank judges: it needs the noise of each judge's own replies, and "
-            f"a ranking compares all judges at the same number of replies. Rank by "
+            f"{metric.name} can't rank judges, because it needs the noise in each judge's own "
+            f"replies, and a ranking compares all judges at the same number of replies. Rank by "
             f"mse({metric.judge_form.removeprefix('noisy_')}/"
             f"{metric.human_form.removeprefix('noisy_')})"
         )
@@ -423,7 +423,7 @@ def check_ranking(source: Source, metric: Metric) -> None:
     if source.settings.replies == "inf" and metric.squared is None:
         raise ValueError(
             "replies inf can remove reply noise only from squared distances. Replace "
-            f"{metric.name} by one of them, such as mse(s/s), or pass a number of replies"
+            f"{metric.name} with a squared distance such as mse(s/s), or pass a number of replies"
         )
 
 
@@ -461,8 +461,8 @@ def check_reconstruction(human: RatingTable, source: Source) -> None:
         raise ValueError(f"humans cannot be {humans} at level item. Use level micro or macro")
     if humans == "modelled" and (source.settings.level != "micro" or not source.task.positive):
         raise ValueError(
-            "humans modelled estimates decisions on single items, so it needs level micro and a "
-            "task with positive options. Otherwise, use humans reconstructed"
+            "humans modelled estimates decisions on individual items, so it needs level micro and "
+            "a task with positive options. Otherwise, use humans reconstructed"
         )
     if not pairs_by_item(human).any():
         raise ValueError(

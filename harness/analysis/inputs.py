@@ -438,8 +438,8 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
     metric, names = choices.get("metric"), [row.name for row in metrics_of(task)]
     if metric == ADVANTAGE.name and metric not in names:
         raise TaskError(
-            f"{where}: {metric} compares judges with people, but rater_ids is positional, so the "
-            "names aren't people. Leave out --metric."
+            f"{where}: {metric} compares judges with people, but rater_ids is positional, so its "
+            f"names don't identify people. Leave out --metric."
         )
     if metric is not None and metric not in names:
         raise TaskError(f"{where}: {metric!r} is not a metric of {scale}. Use {', '.join(names)}.")
@@ -507,9 +507,9 @@ def on_sampling(items: Sequence[Item], *, is_weighted: bool) -> str:
             "item they aren't weighted, so numbers describe the sample"
         )
     return (
-        f"{WEIGHTED} weight items by 1/{INCLUSION_PROBABILITY}: {len(items)} items stand for "
-        f"{(1.0 / probabilities).sum():.0f} that could be sampled, and are worth "
-        f"{effective_number(weights):.0f} equally likely ones; {UNWEIGHTED}"
+        f"{WEIGHTED} weight items by 1/{INCLUSION_PROBABILITY}: {len(items)} items represent "
+        f"{(1.0 / probabilities).sum():.0f} items that could be sampled, and are as informative as "
+        f"{effective_number(weights):.0f} equally likely items; {UNWEIGHTED}"
     )
 
 

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 LEXICAL = (
-    "similarity is lexical: the share of the words that two texts have in common; texts with "
-    "the same meaning in different words don't count as similar (to use a different measure, "
-    "set `similarity` in task.yaml)"
+    "similarity is the share of words that two texts have in common, so texts with the same "
+    "meaning in different words don't count as similar (to use a different measure, set "
+    "`similarity` in task.yaml)"
 )
 
 
@@ -177,7 +177,10 @@ def _texts(source: Source) -> OpenScaleSetup:
     ratings = TextRatings(panel, *similarities_of(task, source.vectors))
     note = f"similarity: {task.similarity_file}" if task.similarity_file else LEXICAL
     if task.embedding:
-        note = f"similarity is the cosine of embeddings by {task.embedding}, at least 0"
+        note = (
+            f"similarity is the cosine of embeddings from {task.embedding}, with negative values "
+            "set to 0"
+        )
     return OpenScaleSetup(
         source=source,
         panel=panel,
@@ -240,9 +243,9 @@ def similarities_of(
     def within_item(text: Hashable, other: Hashable) -> float:
         if text != other and (str(text), str(other)) not in table:
             raise TaskError(
-                f"task {task.name}: {task.similarity_file} has no similarity of "
-                f"{str(text)[:60]!r} and {str(other)[:60]!r}. Add a row for every answer and "
-                "rating of an item."
+                f"task {task.name}: {task.similarity_file} has no similarity for "
+                f"{str(text)[:60]!r} and {str(other)[:60]!r}. Add a row for each pair of an answer "
+                f"and a rating on the same item."
             )
         return across_items(text, other)
 

@@ -70,7 +70,10 @@ def _guarded(function: Callable[..., Any], name: str, field: str) -> Callable[..
         else:
             if field != "reason" or result in get_args(NAReason):
                 return result
-            problem = f"{result!r} is not in `harness.stats.reasons`, as 'undefined' is"
+            problem = (
+                f"{result!r} is not one of the reasons in `harness.stats.reasons`, such as "
+                "'undefined'"
+            )
         raise PluginError(
             f"plug-in {name!r}: `{field}` of the metric fails ({problem}). Correct the plug-in, "
             "or use a different --metric. The run's replies are kept."

@@ -395,7 +395,7 @@ def _recoded_to(task: Task) -> str:
     negative = [option.key for option in task.options if option.key not in task.positive]
     if len(negative) != 1:
         raise ValueError(
-            "mode recode counts CANNOT_ASSESS as the only negative option, but the number of "
-            f"negative options is {len(negative)}. Use mode exclude or third_class"
+            "mode recode counts CANNOT_ASSESS as the only negative option, but the task has "
+            f"{len(negative)} negative options. Use mode exclude or third_class"
         )
     return negative[0]

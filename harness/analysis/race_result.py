@@ -11,8 +11,8 @@ Unfit: TypeAlias = Literal["", "control", "not assessed", "incomplete"]
 RACED = "the judges took part in a race, so they didn't see the same items"  # about a run
 NAMES = {  # of losses
     "random_rater": "disagreement with a random rater",
-    "hit": "share of items on which it misses the raters' most common answer",
-    "squared": "squared distance of one reply from the raters, scaled to at most 1",
+    "hit": "share of items on which the judge misses the raters' most common answer",
+    "squared": "squared distance between one reply and the ratings, scaled to at most 1",
 }
 
 

@@ -70,8 +70,8 @@ def note_on_pairs(human: RatingTable) -> str:
     most, its = ("items have", "them") if n_few > 1 else ("items has", "it")
     return (
         f"{n_few} of {n_items} rated {most} {shares[n_few - 1]:.1%} of all pairs of ratings, so "
-        f"coefficients that count all pairs mostly describe {its}. Coefficients for unequal "
-        "numbers of raters count items equally"
+        f"coefficients that count all pairs mostly describe {its}. To count items equally, use "
+        f"coefficients for unequal numbers of raters"
     )
 
 

@@ -325,15 +325,15 @@ TOO_FEW_GROUPS = (
     "the judge and the rater differ in too few groups. They must differ in at least 10 "
     "groups, and in half of all groups or 20 groups"
 )
-MORE_RATINGS = "Get ratings for more items, by at least three raters each."
+MORE_RATINGS = "Get ratings for more items, from at least three raters each."
 SECOND_RATER = "Get a second rater's answers for the same items."
 MORE_GROUPS = (
     "Get ratings for items from more groups. A group counts once, however many items it has."
 )
 FIND_OUT = "Find out why so many replies could not be used."
 IMPROVE = (
-    "Improve the prompt or try other judges: it is worse than a human rater (wins minus losses: "
-    "{net_wins}. A value above -{eps} passes{larger_eps})."
+    "Improve the prompt or try other judges: this judge is worse than a human rater (wins minus "
+    "losses: {net_wins}. A value above -{eps} passes{larger_eps})."
 )
 TOO_CLOSE = (
     "Get ratings for more items: the comparison with a human rater is too close to call (wins "
@@ -413,7 +413,7 @@ ONE_HUMAN = CheckOfUse(
     next_step=lambda check, _: (
         SECOND_RATER
         if check.reason == "single_rating"
-        else "Get ratings for more items, by at least two raters each."
+        else "Get ratings for more items, from at least two raters each."
     ),
     why_open={
         "single_rating": "a single rating per item",
@@ -427,7 +427,7 @@ ANSWERED = CheckOfUse(
     test=_answered,
     is_missing=needed("answered"),
     failed="it answered too few items",
-    open="no item could be answered",
+    open="there were no items to answer",
     next_step=FIND_OUT,
 )
 USABLE_REPLIES = CheckOfUse(

@@ -221,16 +221,16 @@ def _on_pairs(p: Prepared) -> str:
     if not beta or sets.from_pairs or not (is_minority or is_assumed):
         return ""
     used = (
-        "this estimate instead of an assumed beta"
+        "this estimate instead of an assumed beta, pass --humans reconstructed"
         if is_assumed
-        else "the pairs to reconstruct sets for choices without one"
+        else "the pairs to reconstruct sets for choices without a set, pass --humans reconstructed"
     )
     few = (
-        f"; these pairs are too few to use by default ({sets.missing_pairs})"
+        f". These pairs are too few for use by default ({sets.missing_pairs})"
         if sets.missing_pairs
         else ""
     )
-    return f"{beta}{few}; --humans reconstructed uses {used}"
+    return f"{beta}{few}. To use {used}"
 
 
 def _beta_of_pairs(p: Prepared) -> str:
@@ -254,21 +254,26 @@ def _on_reconstruction(p: Prepared) -> str:
         f"{implied.n_paired_items} items (raters who gave pairs: {sets.n_paired_raters})"
     )
     if p.settings.level == "micro":
-        noise = "the ranking and the intervals of single metrics re-estimate F' in every resample"
+        noise = "F' is re-estimated in every resample for the ranking and the intervals of metrics"
     else:
-        noise = "the ranking re-estimates F' in every resample, the intervals of metrics do not"
+        noise = (
+            "F' is re-estimated in every resample for the ranking, but not for the intervals of "
+            "metrics"
+        )
     limit = ""
     if compares_sets(p.row):
         limit = (
             "F' is correct only for the mean of Omega over items, so a judge that distinguishes "
-            "items that F' doesn't distinguish can rank too low (--humans rated compares judges "
-            "on the items with sets)"
+            "items better than F' does can rank too low (--humans rated compares judges on the "
+            "items with sets)"
         )
     instead = ""
     if p.settings.beta is not None:
-        instead = f"the assumed beta {p.settings.beta:g} is not used (--humans rated uses it)"
+        instead = (
+            f"the assumed beta {p.settings.beta:g} isn't used (to use it, pass --humans rated)"
+        )
     elif sets.by_default:
-        instead = "--humans rated uses only the sets that raters gave"
+        instead = "to use only the sets that raters gave, pass --humans rated"
     return "; ".join(filter(None, [basis, _beta_of_pairs(p), noise, limit, instead]))
 
 

@@ -186,12 +186,12 @@ def verdict_trust(
     if (answers == NO_ANSWER).all():
         n = sum(verdict.elicitation == "forced_choice" for verdict in source.verdicts[judge])
         problem = f"none of its {n} forced choices is a single option" if n else "no forced choices"
-        raise RunError(f"judge {judge}: {problem}", "Pass a judge that has some")
+        raise RunError(f"judge {judge}: {problem}", "Pass a judge with single options as choices")
     errors = verdict_errors(human, answers, error_kind)
     if np.isnan(errors).all():
         raise TaskError(
-            f"task {task.name}: no item with an answer of {judge} has {NEEDED[error_kind]}",
-            "Collect some, or choose a different error",
+            f"task {task.name}: no item with an answer from {judge} has {NEEDED[error_kind]}",
+            "Collect such ratings, or choose a different --error",
         )
     replies = source.replies_voted_on.get(judge) or source.verdicts[judge]
     signals = _of_answers(signals_of(task, items, judge, replies), answers)

@@ -64,7 +64,7 @@ GROUPS = {  # as the help shows them
         "improve": CommandSource(
             "improve:improve", "Find a better way of asking a judge.", ("racing",)
         ),
-        "check": CommandSource("check:check", "Check a judge without any label.", ("probe",)),
+        "check": CommandSource("check:check", "Check a judge without any labels.", ("probe",)),
         "report": CommandSource("report:report", "Write a report, compare runs, or list them."),
         "view": CommandSource("view:view", "Show runs, and two side by side, on a local page."),
     },
@@ -108,7 +108,7 @@ LAB = {
         "simulate:simulate", "Reproduce published experiments with known truth.", ("experiments",)
     ),
     "selftest": CommandSource(
-        "selftest:selftest", "Test the whole analysis on a design like yours.", ("experiments",)
+        "selftest:selftest", "Simulate a design like yours to test the analysis.", ("experiments",)
     ),
     "study": CommandSource("study:study", "Combine the results of several tasks."),
     "probe": CommandSource(
@@ -119,7 +119,7 @@ LAB = {
 }
 DESCRIBED = ("Judge", "Use", "Data")  # groups whose commands the first screen describes
 COMMANDS = {name: source for group in GROUPS.values() for name, source in group.items()}
-COMMANDS["lab"] = CommandSource("lab:app", "Simulations, self-tests and lists for method work.")
+COMMANDS["lab"] = CommandSource("lab:app", "Simulations, self-tests and lists for researchers.")
 
 
 def present(sources: Mapping[str, CommandSource]) -> dict[str, CommandSource]:

@@ -200,7 +200,8 @@ def merge_summary(done: str, merged: Merged, *, keep_outdated: bool = True) -> s
         lines.append(
             f"{what}: items {shown}{more}."
             if keep_outdated
-            else f"{what}, and left out (--outdated adds them): items {shown}{more}."
+            else f"{what}: items {shown}{more}. These ratings are left out. To add them, pass "
+            "--outdated."
         )
     if merged.skips:
         items = {(row["item"], row["rater"]) for row in merged.skips}

@@ -146,12 +146,13 @@ def limit_notes(quotes: Sequence[JudgeQuote], max_cost: float | None) -> Iterato
         yield f"--max-cost {_plain(max_cost)} buys {_bought(quotes, max_cost, max(paid.values()))}."
         if max_cost < paid[dearest]:
             yield (
-                f"The run ends at a call that could exceed it, and one of {dearest} needs {most}."
+                f"The run ends before a call that could exceed the limit. A call to {dearest} "
+                f"needs {most}."
             )
 
 
 def _of_each(least: str, most: str) -> str:
-    return "" if least == most else f", and {most} to send one of each judge"
+    return "" if least == most else f", and {most} to send one to each judge"
 
 
 def _bought(quotes: Sequence[JudgeQuote], max_cost: float, call_usd: float) -> str:

@@ -404,7 +404,7 @@ def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: 
     most = MOST_NOTES if with_roles else 0
     lines += [_wrapped("note: ", note) for note in notes[:most]]
     if (more := len(notes) - most) > 0:
-        lines.append(f"note: {more} more note{'s' * (more != 1)}, with --json")
+        lines.append(f"note: print {more} more note{'s' * (more != 1)} with --json")
     lines += [_wrapped("unclear: ", question) for question in questions_of(plans) if unclear]
     return "\n".join([heading, "", *lines])
 

@@ -39,7 +39,7 @@ class ImproveSubject(TaskOption, JudgeName):
 
     judge: str = option(
         ...,
-        "The judge to improve: an alias or a litellm model, or a judge of the run.",
+        "The judge to improve: an alias, a litellm model, or a judge in the run.",
         flag="--judge -j",
     )
 

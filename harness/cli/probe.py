@@ -68,9 +68,9 @@ DESCRIPTIONS = {
     ),
 }
 CONTROLS = (
-    "Judges rate each item unchanged, with each change, and with harmless changes (control), "
+    "Judges rate each item unchanged, with each perturbation, and with harmless edits (control), "
     "which show the baseline flip rate. All rates are in probe.json in the run folder. Judges "
-    "aren't ranked on changed items."
+    "aren't ranked on perturbed items."
 )
 EXAMPLES = """Examples:
   harness lab probe {name} --task {task}
@@ -94,13 +94,13 @@ def probe() -> None:
 class ProbedItems(Items):
     """Option for the number of items to change."""
 
-    limit: int = option(N_PROBED, "Change only the first N items.", ge=1)
+    limit: int = option(N_PROBED, "Perturb only the first N items.", ge=1)
 
 
 class ProbedSamples(Samples):
     """Option for the number of replies per judge and item."""
 
-    samples: int = option(1, "Replies per judge and item, changed or not.", ge=1, le=MAX_SAMPLES)
+    samples: int = option(1, "Replies per judge and item, perturbed or not.", ge=1, le=MAX_SAMPLES)
 
 
 class ProbedElicitations(Elicitations):
@@ -125,7 +125,9 @@ class ChangeOptions(Options):
     """Option for the file with perturbations of items."""
 
     panel: ClassVar[str] = "How to run judges"
-    perturbations: Path | None = option(None, "Your own changes (jsonl). Default: the bundled set.")
+    perturbations: Path | None = option(
+        None, "Your own perturbations (jsonl). Default: the bundled set."
+    )
 
 
 @takes
@@ -204,7 +206,9 @@ def _changed_task(
         name = cast("TextProbe", probe)
         return perturbed_task(task, items, read_perturbations(name, perturbations), name)
     if perturbations is not None:
-        raise typer.BadParameter("position swaps the answers, so it can't use your own changes")
+        raise typer.BadParameter(
+            "position swaps the answers, so it can't use your own perturbations"
+        )
     return swapped_task(task, items)
 
 
@@ -218,7 +222,7 @@ class PreferenceOptions(Options):
     author: str | None = option(None, "Field that names the system that wrote an item's text.")
 
 
-@app.command("self-preference", short_help="Compare judges' favour for their own texts.")
+@app.command("self-preference", short_help="Test whether judges favour their own texts.")
 @takes
 def self_preference(
     run_name: Annotated[

@@ -86,13 +86,13 @@ def next_ratings(task: options.TaskName, *, wanted: NextOptions, printing: JsonO
     elif file is None:
         rows = rows_of_queue(queue)
         shown = rows if printing.details else rows[:MAX_ROWS]
-        show(shown, empty=f"No other rating is expected to help {quantity}.")
+        show(shown, empty=f"No other rating is expected to help with {quantity}.")
         if n_more := len(rows) - len(shown):
             notes.insert(
                 0,
                 (
-                    f"{n_more} more ratings: print them with --details, or write all with --queue "
-                    "FILE."
+                    f"To print {n_more} more ratings, pass --details. To write all, pass --queue "
+                    f"FILE."
                 ),
             )
         echo("\n".join(["", *map(paragraph, notes)]) if queue else "")

@@ -238,7 +238,7 @@ def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None
     from harness.revalidation.history_text import changed_text, look_text, with_command
 
     if ending.due_in_s is not None:
-        echo(f"Not due: the next round is due in {duration(ending.due_in_s)}.")
+        echo(f"No round is due yet. The next one is due in {duration(ending.due_in_s)}.")
         if not ending.exit_code:
             return
     look, baseline = ending.look, ending.baseline

@@ -90,7 +90,7 @@ def winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
     titles = Titles(
         "winning-rate-by-eps",
         "Winning rate by margin eps",
-        f"Winning rate of each judge over eps. A judge passes at {threshold:g}: "
+        f"Winning rate of each judge by eps. A judge passes if its rate is at least {threshold:g}: "
         f"{'; '.join(passing) or 'none at any margin'}.",
         x=f"eps, {_n_raters(test)}",
         y="winning rate",
@@ -116,8 +116,8 @@ def rater_chart(result: JudgeTests) -> Chart:
     titles = Titles(
         f"raters-{unique_slug(result.judge)}",
         f"{result.judge} against each rater",
-        "Share of items on which the judge, or the rater, is at least as close to the other "
-        "raters.",
+        "Share of items on which the judge is at least as close to the other raters as this rater "
+        "is, and the reverse.",
         x="share of items at least as close to the other raters",
     )
     return interval_chart(titles, rows, within=(0.0, 1.0), reach=(0.0, 1.0))

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from harness.analysis.beta_sensitivity import SelectionOverBeta
 
 SELECTION_NOTE = (
-    "For each metric (row) and beta of the raters (column): the judge that the metric selects, "
-    "its value, and in brackets how much worse it is than the best judge. Bias is shown without "
-    "its sign. All numbers are point estimates. Metrics that are NA at every beta aren't listed."
+    "Rows are metrics, and columns are the raters' beta. Each cell shows the judge that the metric "
+    "selects, its value, and in brackets how much worse it is than the best judge. Bias is shown "
+    "without its sign. All numbers are point estimates. Metrics that are NA at every beta aren't "
+    "listed."
 )
 SELECTED_BY_GOAL = "the goal itself"
 

@@ -232,7 +232,7 @@ def binned_charts(v: Validation) -> list[Chart]:
     titles = Titles(
         "binned-divergence",
         "Binned Jensen-Shannon divergence",
-        "Divergence of each judge's answers from the raters', bin by bin, in bits; lower is "
+        "Divergence between each judge's answers and the raters', bin by bin, in bits. Lower is "
         f"better. {described(rows)}.",
         x=f"bits (lower is better), {n_items}",
     )
@@ -260,8 +260,8 @@ def _calibration(v: Validation, score: str, curves: Mapping[str, CalibrationCurv
     titles = Titles(
         f"calibration-{slug(score)}",
         f"Calibration of {name}",
-        f"Share of raters who agree with the judge, against its {name} as a probability, in bins "
-        "with about the same number of items. A calibrated judge is on the diagonal. Brier "
+        f"Share of raters who agree with the judge, by its {name} as a probability, in bins with "
+        f"about equally many items. A calibrated judge is on the diagonal. Brier "
         f"score (lower is better): {', '.join(briers)}.",
         x=f"{name} as a probability, {counted(c.n_used for c in curves.values())}",
         y="share of raters who agree",
@@ -275,7 +275,7 @@ def _risk(v: Validation, score: str, curves: Mapping[str, RiskCoverage]) -> Char
     titles = Titles(
         f"risk-{slug(score)}",
         f"Risk and coverage by {name}",
-        "Share of wrong answers against the share of items answered, with one line per judge. "
+        "Share of wrong answers by the share of items answered, with one line per judge. "
         f"{name} decides which answers are kept. If the score is useful, the line falls towards "
         "the left.",
         x=f"share of {counted(c.n_used for c in curves.values())} answered",

@@ -106,8 +106,8 @@ def _cells(confusion: Confusion) -> str:
     most = ", ".join(f"{human} as {judge} {about(n)}" for human, judge, n in apart[:MOST])
     items = counted([confusion.n_items])
     return (
-        f"{about(alike)} of {items} as the raters, most often confused {most}. The whole matrix "
-        'is under "Where is it wrong?"'
+        f"{about(alike)} of {items} match the raters. The most frequent confusions are {most}. The "
+        'full matrix is under "Where is it wrong?"'
     )
 
 
@@ -130,8 +130,8 @@ def _degenerate(v: Validation) -> PracticeAnswer:
 
 def _mode(v: Validation) -> PracticeAnswer:
     text = (
-        f"abstentions: {MODES[v.settings.mode]}; ties for the most common answer are split "
-        "evenly; refused, invalid and failed replies are counted, but don't affect any metric"
+        f"abstentions: {MODES[v.settings.mode]}. Ties for the most common answer are split evenly. "
+        f"Refused, invalid and failed replies are counted, but don't affect any metric"
     )
     return "given", text
 
@@ -151,20 +151,20 @@ def _rates(v: Validation) -> PracticeAnswer:
             lines.append(f"{judge.name}: {rates} of {planned} replies{ties}")
     depends = "; ".join(dependence(v.abstention)) if v.abstention else ""
     tested = [f"permutation tests: {depends}"] if depends else []
-    return _joined([*lines, *tested] if lines else [], "no judge was asked")
+    return _joined([*lines, *tested] if lines else [], "no judge was run")
 
 
 def _coverage(v: Validation) -> PracticeAnswer:
     if v.settings.mode != "exclude":
         return "not needed", f"abstentions are {MODES[v.settings.mode]}"
     if (evidence := v.evidence) is None:
-        return _joined([], "no judge was asked")
+        return _joined([], "no judge was run")
     lines = [
         f"{row.judge}: {share(row.answered_fraction, evidence.n_rated)} items answered, "
         f"{share(row.usable_replies, row.n_planned)} replies answered"
         for row in evidence.judges
     ]
-    return _joined(lines, "no judge was asked")
+    return _joined(lines, "no judge was run")
 
 
 def _weights(v: Validation) -> PracticeAnswer:
@@ -180,7 +180,7 @@ def _weights(v: Validation) -> PracticeAnswer:
 
 
 def _level(v: Validation) -> PracticeAnswer:
-    return "given", f"{LEVELS[v.settings.level]}; the bootstrap resamples {v.sampling.unit}s"
+    return "given", f"{LEVELS[v.settings.level]}. The bootstrap resamples {v.sampling.unit}s"
 
 
 def _ensemble(v: Validation) -> PracticeAnswer:
@@ -193,7 +193,7 @@ def _ensemble(v: Validation) -> PracticeAnswer:
 
 
 PRACTICES: tuple[tuple[str, Callable[[Validation], PracticeAnswer]], ...] = (
-    ("Name the scale of the judgements", _scale),
+    ("State the scale of the judgements", _scale),
     (
         "On binary data, report one association coefficient, not several names of it",
         _single_association,
@@ -201,7 +201,7 @@ PRACTICES: tuple[tuple[str, Callable[[Validation], PracticeAnswer]], ...] = (
     ("Report accuracy with an agreement measure that is sensitive to the marginals", _accuracy),
     ("Report the confusion matrix, or at least precision and recall", _confusion),
     ("State how undefined coefficients are handled", _degenerate),
-    ("Name how abstentions, ties and unreadable replies enter each number", _mode),
+    ("State how abstentions, ties and unreadable replies enter each number", _mode),
     ("Report abstention, tie and invalid rates as metrics in their own right", _rates),
     ("With exclusion, report the answered share with the performance", _coverage),
     ("With three or more classes, state the weights of the confusions", _weights),

@@ -140,7 +140,7 @@ def scope(names: tuple[str, str], paired: RunComparison) -> str:
     level = level_text(paired.confidence)
     few = any(row.result.interval_reason == FEW_DIFFER for row in paired.metrics)
     return (
-        f"{items}, both runs scored by the ratings and settings of {names[1]}. Change is the "
+        f"{items}. Both runs are scored with the ratings and settings of {names[1]}. Change is the "
         f"second run minus the first, with {level} intervals. Better and worse count the items "
         "on which the second run is better or worse. p is exact, and adjusted for "
         f"{counted([n_tests], 'test')} (Holm).{FEW if few else ''}{sampled}"

@@ -218,8 +218,9 @@ def raters_covered(validation: Validation) -> str:
     """Describe whether intervals account for rater sampling. If they do not, add the reason."""
     reason, n_raters = validation.sampling.fixed_raters_reason, validation.humans.n_raters
     if not reason:
-        return f"Intervals are over items and raters ({counted([n_raters], 'rater')})."
-    return f"Intervals are for these raters: {FIXED_RATERS[reason]}."
+        raters = counted([n_raters], "rater")
+        return f"Intervals account for the sampling of items and raters ({raters})."
+    return f"Intervals apply only to these raters: {FIXED_RATERS[reason]}."
 
 
 def control_pictures(text: str) -> str:

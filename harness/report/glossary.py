@@ -11,7 +11,7 @@ GUERDAN, CALDERON = "Guerdan et al. 2025", "Calderon et al. 2025"
 ELANGOVAN, RAO = "Elangovan et al. 2025", "Rao and Callison-Burch 2026"
 MSE = (
     "mean squared difference between the share of raters who accept an option and the share of the "
-    "judge's replies that do, summed over options; 0 is none"
+    "judge's replies that do, summed over options. 0 means no difference"
 )
 KIND_OF = {metric.name: metric.kind for metric in METRICS}
 MEANINGS = "; ".join(f"{form}: {FORMS[form].meaning}" for form in COMPARED_FORMS)
@@ -109,7 +109,7 @@ GLOSSARY = (
          "decisions are undefined, the share on which the judge gives the raters' most common "
          "answer", ("same decision", "same answer"), f"C^tau, decision consistency ({GUERDAN})"),
     Term("regret", "regret",
-         "how much worse the judge that a metric selects is than the best judge, measured by the "
+         "how much worse the judge selected by a metric is than the best judge, as measured by the "
          "goal", ("regret",), f"regret ({GUERDAN})"),
     Term("annotator-test", "alternative annotator test", "whether the judge is as close to the "
          "other raters as each single rater is, up to the margin eps", ("annotator test",),
@@ -121,8 +121,8 @@ GLOSSARY = (
          "averaged over raters", papers=f"rho ({CALDERON}, section 3.4: it compares judges)"),
     Term("margin", "margin", "the smallest difference that matters. A judge within it counts as "
         "not worse than a human", ("margin",), f"epsilon ({CALDERON})"),
-    Term("among", "among raters, among the judge's samples", "agreement of the raters with each "
-         "other, of the judge's samples, and of raters with the judge",
+    Term("among", "among raters, among the judge's samples", "agreement among the "
+         "raters, among the judge's samples, and between the raters and the judge",
          papers=f"HH, MM, HM ({ELANGOVAN})"),
     Term("change", "change (table of strata)",
          "agreement between raters and the judge, minus agreement among raters, on the items that "
@@ -143,8 +143,8 @@ GLOSSARY = (
     Term("alpha", "alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance",
          ("alpha", "kappa"), f"alpha, kappa ({RAO})"),
     Term("interval", "interval in brackets",
-         "95 % of intervals made this way contain the value that more items, or more items and "
-         "raters, would give", ("interval", "intervals")),
+         "95 % of intervals computed this way contain the value that you would get with any number "
+         "of such items (or items and raters)", ("interval", "intervals")),
     Term("rank", "rank 1 to 2",
          "the ranks that can't be ruled out for this judge at 95 % confidence", ("rank",)),
     Term("na", "NA", "not defined on these data. The reason is shown next to the NA", ("NA",)),

@@ -102,7 +102,7 @@ def _gained(improvement: Improvement) -> Iterator[str]:
     else:
         yield (
             f"No improvement found: {improvement.best} was the best on the development items, and "
-            f"its gain on the held-out ones is not significant. {_share(improvement)}"
+            f"its gain on the held-out items isn't significant. {_share(improvement)}"
         )
 
 

@@ -97,9 +97,9 @@ def paragraph(v: Validation) -> str:
         )
         parts.append(f"Results: {'; '.join(_result(v, judge) for judge in v.ranked_judges)}.")
     parts.append(
-        f"Brackets contain {level_text(s.confidence)} intervals over {v.sampling.unit}s "
-        f"({s.n_resamples} resamples, seed {s.seed}); they cover the expectation with this many "
-        f"raters and samples. {raters_covered(v)} Abstentions were {MODES[s.mode]}; "
+        f"Brackets contain {level_text(s.confidence)} intervals from resampling {v.sampling.unit}s "
+        f"({s.n_resamples} resamples, seed {s.seed}), for the expected value with this many raters "
+        f"and samples. {raters_covered(v)} Abstentions were {MODES[s.mode]}; "
         f"aggregation: {LEVELS[s.level]}."
     )
     return " ".join(parts)
@@ -114,7 +114,7 @@ def _sets_of_raters(v: Validation) -> list[str]:
         return []
     pairs = f"{counted([sets.n_pairs], 'pair')} on {counted([sets.n_paired_items])}"
     of_beta = f", beta {estimate(beta, 2)}" if beta.value is not None else ""
-    lines = [f"Their response sets were reconstructed by F' of {pairs}{of_beta}."]
+    lines = [f"Their response sets were reconstructed using F' from {pairs}{of_beta}."]
     if v.sensitivity and v.sensitivity.modelled:
         lines.append(f"{capitalized(assumption(v.sensitivity.modelled))}.")
     return lines
@@ -157,7 +157,7 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
             f"- {markdown(judge.name)}, {markdown(translation_text(v, judge))}"
             for judge in v.ranked_judges
         ]
-    lines += ["", "## How these numbers came about", "", markdown(paragraph(v))]
+    lines += ["", "## How these numbers were computed", "", markdown(paragraph(v))]
     lines += ["", "## Reporting checklist", ""]
     lines += [
         f"{i}. {markdown(p.instruction)}: {markdown(cut(p.text, MAX_TEXT))}"

@@ -56,11 +56,11 @@ OTHER = "Further"
 GROUPS = {  # families of metrics, and their comparisons
     "Downstream": "What the judge is used for: deciding item by item, and estimating how many are "
     "positive.",
-    "Continuous multi-label": "How likely each option is to be found reasonable, compared option "
-    "by option.",
-    "Categorical multi-label": "Whether the judge stays within the options that the raters allow.",
+    "Continuous multi-label": "How often each option is accepted, compared option by option.",
+    "Categorical multi-label": "Whether the judge stays within the options that the raters accept.",
     "Distributional": "How often each option is chosen. The shares are compared as distributions.",
-    "Categorical": "One label from each side, its most common answer, which is right or wrong.",
+    "Categorical": "The judge's most common answer, which is right if it is the raters' most "
+    "common answer.",
     "Binary": "The same, but with the positive options compared with all others.",
     OTHER: "Metrics outside these groups.",
 }

@@ -211,13 +211,13 @@ def _steps(v: Validation) -> list[str]:
     if step.n_items_needed is not None:
         parts.append(
             f"Get ratings for {counted([step.n_items_needed - step.n_items], 'more item')}: with "
-            f"{step.n_items_needed}, a difference of {number(step.worth)} between the first two "
-            "judges would be detected with 80% power."
+            f"{step.n_items_needed}, a difference of {number(step.worth)} between the top two "
+            f"judges would be detected with 80% power."
         )
     if step.more_raters:
         parts.append(
             "Get ratings from more raters. With the present raters, no number of items would show "
-            f"a difference of {number(step.worth)} between the first two judges."
+            f"a difference of {number(step.worth)} between the top two judges."
         )
     if step.advice:
         parts.append(f"{step.advice.removesuffix('.')}{_rating_command(v)}.{_break_even(v)}")
@@ -255,4 +255,7 @@ def _break_even(v: Validation) -> str:
     who = "who chose a negative option accept a positive one too"
     best = "best of the judges that differ" if v.decision.not_distinguishable else "best"
     verb = "decides" if len(second.winners) == 1 else "decide"
-    return f" If more than {second.low:.0%} of those {who}, {listed(second.winners)} {verb} {best}."
+    return (
+        f" If more than {second.low:.0%} of the raters {who}, {listed(second.winners)} {verb} "
+        f"{best}."
+    )

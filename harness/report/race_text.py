@@ -33,7 +33,7 @@ def found(race: RaceResult) -> str:
     others = [row.judge for row in race.judges if row.left_at_items is None]
     why = "The cost limit ended the race first" if race.over_budget else "The race has not ended"
     so_far = f"{listed(left)} left, and " if left else ""
-    return f"{why}: {so_far}the best could be any of {listed(others)}."
+    return f"{why}: {so_far}the best judge could be any of {listed(others)}."
 
 
 def _with_one_reply(race: RaceResult) -> str:

@@ -413,7 +413,7 @@ def _annotator_test(v: Validation) -> str:
     p, least = p_beside(panel.p, test.alpha), error_level(test.alpha)
     among = "of" if panel.n_tested == panel.n_raters else "among"
     detail = f"p {p} for beating at least {panel.n_needed} {among} {tested_raters(test)}"
-    detail += f", {least} needed; wins less losses {net_wins}"
+    detail += f", {least} needed; wins minus losses {net_wins}"
     detail += f", eps {section.eps:g}" if section else ""
     detail += _published(v)
     verb = "allows" if check.passed else "does not allow"
@@ -435,7 +435,7 @@ def _not_left_out(v: Validation) -> str:
         if v.evidence.states_independence:
             return f"Your task.yaml states that {INDEPENDENT.open}."
         return f"There was no test for copies of a rater: {why_open(v, check)}."
-    return f"There was no check whether this depends on a single rater: {why_open(v, check)}."
+    return f"It wasn't checked whether this depends on a single rater: {why_open(v, check)}."
 
 
 def tested_raters(test: DecidingAnnotatorTest) -> str:

@@ -94,7 +94,7 @@ def _curves(
         f"{name} by beta".capitalize(),
         " ".join(
             [
-                f"One line per judge over beta of the raters, {READING[metric.better]}.",
+                f"One line per judge, by the raters' beta, {READING[metric.better]}.",
                 best_by_beta(even),
             ]
             + [f"{dot.name}: {dot.y:.3f}." for dot in dots]

@@ -108,9 +108,9 @@ def slices_note(v: Validation, judge: str) -> str:
     rare = f" Rare values are combined into one slice: {', '.join(pooled)}." if pooled else ""
     level = level_text(v.settings.confidence)
     return (
-        f"{judge} by slice, worst first: {COMPARED_WORDS[v.slices.compared]}. With "
-        f"{level} confidence, the intervals of a column contain the values for all "
-        f"{counted([v.slices.n_slices], 'slice')} at once.{rare}"
+        f"{judge} by slice, worst first: {COMPARED_WORDS[v.slices.compared]}. The intervals in "
+        f"each column are simultaneous {level} intervals for "
+        f"{counted([v.slices.n_slices], 'slice')}.{rare}"
     )
 
 

@@ -28,8 +28,7 @@ NAMES = {
 ITEMS_NOTE = (
     "Winning rate and advantage probability of the judge with the greatest advantage, by the "
     "number of items: means over 100 draws of raters and items (Calderon et al. 2025, figure 2). "
-    "Bars "
-    "hold 90 % of the advantages of the draws."
+    "Bars contain 90 % of the draws' advantages."
 )
 MARGIN_NOTE = (
     "Winning rate of each judge by the margin eps (Calderon et al. 2025, figure 3). "

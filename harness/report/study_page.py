@@ -102,8 +102,8 @@ BETA_NOTE = (
 )
 REGRET_NOTE = (
     "Regret is the loss from selecting the judge by a metric instead of by the goal. It's 0 if "
-    "the metric picks the best judge, and NA if decisions are undefined, as without response "
-    "sets. These are point estimates. Each run's report has intervals."
+    "the metric picks the best judge, and NA if decisions are undefined (for example, without "
+    "response sets). These are point estimates. Each run's report has intervals."
 )
 NO_REGRET = (
     "Regret isn't defined in any of these tasks. It needs ranked judges, positive options and "

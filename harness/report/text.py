@@ -288,9 +288,9 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     name = POPULATION_METRICS.get(ranking.metric)
     population = validation.metric(name) if name else None
     more = (
-        f"for infinitely many see {population.display_name}"
+        f"for infinitely many, see {population.display_name}"
         if population
-        else "with more raters, the values would differ"
+        else "values depend on this number"
     )
     plural = "" if n_ratings == 1 else "s"
     return [text, f"The design has {n_ratings:g} rating{plural} per item; {more}."]

@@ -76,7 +76,10 @@ def _why(result: VerdictTrust, bound: str) -> str:
         )
     if result.signal == "all_alike":
         return f"The ratings don't show an error of at most {bound}."
-    return f"No threshold of the judge's confidence has a shown error of at most {bound}."
+    return (
+        f"The ratings don't show an error of at most {bound} for any threshold on the judge's "
+        "confidence."
+    )
 
 
 def _evidence(result: VerdictTrust) -> Iterator[str]:

@@ -206,7 +206,7 @@ WEAKEST: dict[ComparedMeasure, str] = {
 RATER: dict[ComparedMeasure, str] = {
     "agreement": "A rater does on",
     "distance": "A rater is",
-    "similarity": "That of a rater is",
+    "similarity": "A rater's similarity is",
 }
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from harness.tasks.item import Elicitation
 
 
-PARTLY_LEFT_OUT = ", on items of which some are left out now"
+PARTLY_LEFT_OUT = ", on items that are now partly left out"
 
 
 def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Yardstick) -> Look:

@@ -152,7 +152,7 @@ class JudgeCharts:
             figures = self._figures(metric)
             yield self._chart(
                 f"agreement {metric}",
-                f"{metric} on the items that both answered, at equal replies",
+                f"{metric} on the items that both answered, at equal numbers of replies",
                 metric,
                 {"round": _looks(figures), "baseline": _baselines(figures)},
                 within=(-inf, inf),

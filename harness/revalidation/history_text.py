@@ -194,7 +194,7 @@ def history_text(history: HistoryReading) -> str:
         ]
         parts.append("\n".join([judge, *_aligned([HISTORY_HEADS, *rows])]))
     if history.n_damaged:
-        parts.append(f"damaged lines that are left out: {history.n_damaged}")
+        parts.append(f"damaged lines, which are left out: {history.n_damaged}")
     return "\n\n".join(parts)
 
 

@@ -67,7 +67,7 @@ class Anchor(Seed):
     """Option for the number of items in a round."""
 
     anchor: int | None = option(
-        None, "Run judges on only N items, drawn once by the raters' agreement.", ge=1
+        None, "Run judges on only N items, drawn once and stratified by rater agreement.", ge=1
     )
 
 
@@ -127,7 +127,7 @@ class Looking(FailOn, Anchor, LookSamples, AskingAgain, DryRun):
         ge=1,
     )
     margin: float = option(
-        0.0, "Largest fall of the metric that you accept, as a share of its range.", ge=0, le=0.99
+        0.0, "Largest drop in the metric that you accept, as a share of its range.", ge=0, le=0.99
     )
     if_due: Period | None = option(
         None, "Skip this round if the last one is more recent, and exit with its code."

@@ -170,7 +170,8 @@ def _warnings(sitting: Sitting) -> Iterator[str]:
     """Yield problems with the history and with earlier rounds' replies."""
     history = sitting.history
     if history.n_damaged > history.n_damaged_last:
-        yield f"Damaged lines of {sitting.run.path / FILE} that are left out: {history.n_damaged}."
+        file = sitting.run.path / FILE
+        yield f"Damaged lines in {file}, which are left out: {history.n_damaged}."
     if history.looks and is_ahead(history.looks[-1]):
         yield (
             f"Round {history.looks[-1].number} is dated {history.looks[-1].at}, which is ahead of "

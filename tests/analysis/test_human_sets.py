@@ -71,9 +71,9 @@ def test_terminal_card_and_json_say_so(validation):
     said = note_of(validation)
     assert "on 100 of 100 items are reconstructed from their forced choices, using F' from" in said
     assert f"The estimate of the raters' beta from 120 pairs is {interval}" in said
-    assert said.endswith("the assumed beta 0.9 is not used (--humans rated uses it)")
-    assert "is not used (--humans rated" in " ".join(render(validation).split())
-    assert "reconstructed by F' of 120 pairs on 40 items, beta" in judge_card(validation)
+    assert said.endswith("the assumed beta 0.9 isn't used (to use it, pass --humans rated)")
+    assert "isn't used (to use it, pass --humans rated)" in " ".join(render(validation).split())
+    assert "reconstructed using F' from 120 pairs on 40 items, beta" in judge_card(validation)
     assert json.loads(validation.to_json())["humans"]["sets"]["origin"] == "reconstructed"
 
 
@@ -85,7 +85,9 @@ def test_pairs_of_some_stand_for_the_choices_without_a_set(task):
     assert estimate.n_used == 100
     rated = validate(source_of(task, humans="rated"))
     assert rated.judge("lenient").metrics["mse(srs/srs)"].n_used == N_PAIRED
-    assert note_of(rated).endswith("uses the pairs to reconstruct sets for choices without one")
+    assert note_of(rated).endswith(
+        "To use the pairs to reconstruct sets for choices without a set, pass --humans reconstructed"
+    )
     assert reconstruct(p.human).distributions.theta == pytest.approx(p.implied.theta)
 
 
@@ -158,8 +160,8 @@ def test_decisions_are_not_identified_by_one_pair_per_item():
     assert (difference.settled, v.sensitivity.bounds_reason) == ("not_identified", "")
     assert v.sensitivity.bounds["narrow"]["prevalence_bias"].kind == "pairs"
     said = " ".join(render(v).split())
-    assert "don't determine the decisions at the cut-off" in said
-    assert "these data can't show whether wide or narrow decides more like the raters" in said
+    assert "decisions at the cut-off can only be bounded" in said
+    assert "these data can't show whether wide or narrow matches the raters' decisions more often" in said
     assert "(width 0." in said
 
 

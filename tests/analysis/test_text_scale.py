@@ -52,7 +52,7 @@ def test_texts_are_ranked_by_their_similarity_to_the_raters():
     assert validation.replacement.score == "similarity"
     assert validation.humans.agreement["pairwise_similarity"].value == pytest.approx(1 / 3)
     text = render(validation)
-    assert "similarity is lexical" in text
+    assert "similarity is the share of words" in text
     assert "similarity to the raters" in page(validation)
 
 
@@ -107,7 +107,7 @@ def test_a_table_gives_the_similarities_of_a_run(tmp_path, monkeypatch):
 def test_a_missing_pair_is_named(tmp_path):
     """An answer that the table does not know cannot be compared."""
     task = load_task(folder_of(tmp_path, PAIRS[:2]))
-    with pytest.raises(TaskError, match=r"pairs\.csv has no similarity of 'hut' and 'home'"):
+    with pytest.raises(TaskError, match=r"pairs\.csv has no similarity for 'hut' and 'home'"):
         validate(source_of(task, {"judge": {"i1": "hut", "i2": "dog"}}))
 
 

@@ -122,7 +122,7 @@ def test_a_judge_that_is_wrong_is_never_accepted(place):
     done = invoke("trust", *ON_TASK, "--judge", "always", "--max-error", 0.1)
     text = " ".join(done.stdout.split())
     assert "No verdict of always can be accepted without a person." in text
-    assert "No threshold of the judge's confidence has a shown error of at most 0.1" in text
+    assert "don't show an error of at most 0.1 for any threshold" in text
     result = harness.trust(task="./tone", verdicts="v.csv", judge="always", max_error=0.1)
     assert (result.n_accepted, result.reason, len(result.rest)) == (0, "error_not_shown", N)
 
@@ -189,7 +189,7 @@ def test_items_of_a_group_are_tested_together(tmp_path, monkeypatch):
 
 def test_errors_against_response_sets_need_response_sets(place):
     done = invoke("trust", *ON_TASK, "--judge", "often", "--max-error", 0.1, "--error", "set")
-    assert "no item with an answer of often has response sets" in str(done.exception)
+    assert "no item with an answer from often has response sets" in str(done.exception)
     make_task(place / "with", sets=True)
     result = harness.trust(
         task="./with", verdicts="v.csv", judge="always", max_error=0.1, error_kind="set"

@@ -118,8 +118,8 @@ def test_assumed_beta_is_compared_with_the_pairs(folder):
     invoke("annotate", "merge", folder)
     [note] = notes_of(folder, "--beta", 0.5)[-1:]
     assert note.startswith("The estimate of the raters' beta from 24 pairs is 0.17 [")
-    assert "too few to use by default (there are pairs on 12 items, but 30 are needed)" in note
-    assert note.endswith("--humans reconstructed uses this estimate instead of an assumed beta")
+    assert "too few for use by default (there are pairs on 12 items, but 30 are needed)" in note
+    assert "To use this estimate instead of an assumed beta, pass --humans reconst" in note
     assert not any("the raters' beta from" in note for note in notes_of(folder))
 
 
@@ -190,7 +190,7 @@ def test_ratings_of_another_text_or_option_list_are_not_merged_in_silence(folder
     n_changed = 1 if changed == "text" else N_ITEMS
     result = invoke("annotate", "merge", folder)
     assert f": {4 * (N_ITEMS - n_changed)} ratings" in result.output
-    assert "and left out (--outdated adds them): items i" in result.output
+    assert "These ratings are left out. To add them, pass --outdated." in result.output
     result = invoke("annotate", "merge", folder, "--outdated")
     assert f": {4 * n_changed} ratings" in result.output
     assert "Rated with an earlier text or earlier options: items i" in result.output

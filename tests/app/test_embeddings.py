@@ -76,7 +76,7 @@ def test_a_run_compares_texts_by_their_cosine(folder, stub):
     assert sorted(body["input"] for body in bodies) == sorted(TEXTS)
     assert stub.stats()["by_path"].keys() == {"/v1/embeddings"}
     assert run.cost_usd == pytest.approx(len(TEXTS) * PRICE["input"] / 1e6)
-    assert any("cosine of embeddings by letters" in note for note in run.validation.notes)
+    assert any("cosine of embeddings from letters" in note for note in run.validation.notes)
     assert validate(source_of(RunFolder.open(run.path))) == run.validation
     again = harness.run(folder, "judge")
     assert len(stub.requests()) == len(TEXTS)

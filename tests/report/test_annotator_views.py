@@ -77,13 +77,13 @@ def test_a_rater_without_a_test_was_counted_as_tested_and_named_as_not_tested(va
 def test_advantage_meant_a_mean_difference_in_one_sentence_and_a_probability_in_the_next(
     validation,
 ):
-    """It is the paper's probability alone; wins less losses have their own name, JSON included."""
+    """It is the paper's probability alone; wins minus losses have their own name, JSON included."""
     [published] = validation.replacement.judges
     test = validation.evidence_of("m").annotator_test
     [line] = [text for text in sentences(validation) if "alternative annotator test" in text]
     assert f"advantage probability {published.test.advantage.value:.2f}" in line
     assert f"winning rate {published.test.winning_rate.value:.2f}" in line
-    assert f"wins less losses {test.net_wins:.2f}" in line
+    assert f"wins minus losses {test.net_wins:.2f}" in line
     [row] = json.loads(validation.to_json())["evidence"]["judges"]
     assert not {"advantage", "winning_rate"} & row["annotator_test"].keys()
 

@@ -512,4 +512,4 @@ def test_nothing_is_swept_where_no_judge_has_a_decision():
     assert validation.sensitivity.grid is not None
     assert slider_grid(validation) is None
     assert curve_charts(validation) == region_charts(validation) == []
-    assert "no judge gave response sets" in no_sweep_reason(validation)
+    assert "but no judge gave any" in no_sweep_reason(validation)

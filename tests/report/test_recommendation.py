@@ -278,7 +278,7 @@ def test_annotator_test_is_said_for_the_leader(paired):
     [line] = [sentence for sentence in text if sentence.startswith("The alternative annotator")]
     test = validation.evidence.judges[0].annotator_test
     assert ("does not allow" in line) == (not test.passes)
-    assert f"wins less losses {test.net_wins:.2f} [{test.low:.2f}, {test.high:.2f}]" in line
+    assert f"wins minus losses {test.net_wins:.2f} [{test.low:.2f}, {test.high:.2f}]" in line
     assert f"eps {validation.replacement.eps:g}" in line
 
 
@@ -446,7 +446,7 @@ def test_legend_names_method_unit_and_estimand():
     source = indeterminate_source(indeterminate_task(n=40, paired=40))
     terminal = render(validate(source), details=True)
     assert "95% intervals: bootstrap of groups, 300 resamples, design value." in terminal
-    see = "for infinitely many see disagreement with raters, rater noise removed"
+    see = "for infinitely many, see disagreement with raters, rater noise removed"
     assert see in " ".join(terminal.split())
 
 
@@ -480,7 +480,7 @@ def test_property_reads_well_after_to_tell(name, words):
             0.1,
             "Get ratings for more items: the comparison with a human rater is too close to call",
         ),
-        (None, None, "Get ratings for more items, by at least three raters each."),
+        (None, None, "Get ratings for more items, from at least three raters each."),
     ],
 )
 def test_failed_annotator_test_says_what_would_settle_it(low, high, step):

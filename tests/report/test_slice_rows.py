@@ -16,7 +16,7 @@ def sliced():
 def test_the_table_lists_every_slice_worst_first(sliced):
     """The slice with the largest difference comes first, with its numbers."""
     title, heads, rows = slice_table(sliced, "planted")
-    assert "all 5 slices at once" in title
+    assert "simultaneous 95% intervals for 5 slices" in title
     assert len(rows) == sliced.slices.n_slices
     assert {len(row) for row in rows} == {len(heads)}
     by_difference = [float(row[3].split()[0]) for row in rows]

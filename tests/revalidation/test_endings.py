@@ -112,7 +112,7 @@ def test_quiet_prints_nothing_unless_something_is_wrong(schedule):
     assert "judge: a different judge since" in ended.stdout
     assert "judge is worse" in ended.stderr
     waiting = invoke("revalidate", run, "--quiet", "--if-due", "week")
-    assert (waiting.exit_code, waiting.stdout[:8]) == (1, "Not due:")
+    assert (waiting.exit_code, waiting.stdout[:19]) == (1, "No round is due yet")
     assert "judge: a different judge since" in waiting.stdout
     schedule.stub.set_table("judge", {}, fault="401")
     silent = " ".join(invoke("revalidate", run, "--quiet").stdout.split())

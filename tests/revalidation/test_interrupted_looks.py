@@ -172,7 +172,7 @@ def test_replies_of_a_damaged_line_are_not_used_again(schedule):
     assert look["occasion"] == 3
     assert look["sentences"][0].startswith("Warning: the last line is damaged in ")
     assert schedule.stub.stats()["requests"] == asked + N
-    assert schedule.look()["warnings"] == [f"Damaged lines of {path} that are left out: 1."]
+    assert schedule.look()["warnings"] == [f"Damaged lines in {path}, which are left out: 1."]
 
 
 def test_cost_limit_that_a_killed_look_reached_says_what_is_only_possibly_spent(schedule):

@@ -157,7 +157,7 @@ def test_lost_alarm_is_printed_until_the_next_look(schedule):
     assert "Warning" not in looked.stdout
     not_due = call_harness(*words, cwd=schedule.folder)
     assert not_due.returncode == 3
-    assert "Not due" in not_due.stdout
+    assert "No round is due yet" in not_due.stdout
     assert "Warning: history.jsonl doesn't list 1 round of this run" in not_due.stdout
     schedule.look()
 

@@ -205,7 +205,7 @@ def test_an_alarm_of_items_that_are_left_out_was_told_of_the_others(tmp_path, st
         look = schedule.look(code=1)
         assert len(look["left_out"]) == 6
         assert verdicts(look) == {"judge": "changed"}
-        assert look["judges"][0]["what"] == f"{said}, on items of which some are left out now"
+        assert look["judges"][0]["what"] == f"{said}, on items that are now partly left out"
 
 
 def test_a_total_outage_leaves_a_line_and_is_due_again_at_once(tmp_path, stub):

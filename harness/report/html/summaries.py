@@ -282,7 +282,7 @@ def no_sweep_reason(v: Validation) -> str:
         return "not computed for this validation"
     reason = v.sensitivity.reason
     if not reason and swept_grid(v) is None:
-        return "no judge gave response sets, which decisions are based on"
+        return "decisions are based on response sets, but no judge gave any"
     return reason_words(reason)
 
 

@@ -192,7 +192,9 @@ async def serve_page(
     try:
         listener = socket.create_server((LOOPBACK, port))
     except OSError as error:
-        raise TaskError(f"port {port} can't be used ({error.strerror}). Pass another.") from None
+        raise TaskError(
+            f"port {port} can't be used ({error.strerror}). Pass a different port."
+        ) from None
     access = Access(listener.getsockname()[1], command)
     runner = web.AppRunner(
         guarded_application(access, routes), access_log=None, shutdown_timeout=SHUTDOWN_S

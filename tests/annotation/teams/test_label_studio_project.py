@@ -255,7 +255,7 @@ def test_ratings_of_a_changed_text_are_named(tmp_path):
     items.write_text(items.read_text().replace("Text 1", "Text 11"), encoding="utf-8")
     path = written(tmp_path / "x.json", export)
     result = invoke("curate", "import", path, "--into", task)
-    assert "and left out (--outdated adds them): items i1." in result.output
+    assert "items i1. These ratings are left out. To add them, pass --outdated." in result.output
     assert "1 ratings" in invoke("curate", "import", path, "--into", task, "--outdated").output
 
 
