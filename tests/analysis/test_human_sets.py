@@ -161,7 +161,10 @@ def test_decisions_are_not_identified_by_one_pair_per_item():
     assert v.sensitivity.bounds["narrow"]["prevalence_bias"].kind == "pairs"
     said = " ".join(render(v).split())
     assert "decisions at the cut-off can only be bounded" in said
-    assert "these data can't show whether wide or narrow matches the raters' decisions more often" in said
+    assert (
+        "these data can't show whether wide or narrow matches the raters' decisions more often"
+        in said
+    )
     assert "(width 0." in said
 
 

@@ -63,7 +63,10 @@ def test_metrics_and_ranking_are_weighted_and_a_note_says_so(task):
     assert to_json(weighted.replacement) == to_json(plain.replacement)
     assert (weighted.sampling.weighted, plain.sampling.weighted) == (True, False)
     [note] = [note for note in weighted.notes if "inclusion_probability" in note]
-    assert "30 items represent 80 items that could be sampled, and are as informative as 27 equally" in note
+    assert (
+        "30 items represent 80 items that could be sampled, and are as informative as 27 equally"
+        in note
+    )
     assert note.endswith("and sensitivity describe the sample")
     assert "weighted by the inverse of their inclusion probability" in judge_card(weighted)
 
