@@ -86,7 +86,8 @@ def test_pairs_of_some_stand_for_the_choices_without_a_set(task):
     rated = validate(source_of(task, humans="rated"))
     assert rated.judge("lenient").metrics["mse(srs/srs)"].n_used == N_PAIRED
     assert note_of(rated).endswith(
-        "To use the pairs to reconstruct sets for choices without a set, pass --humans reconstructed"
+        "To use the pairs to reconstruct sets for choices without a set, pass --humans "
+        "reconstructed"
     )
     assert reconstruct(p.human).distributions.theta == pytest.approx(p.implied.theta)
 
