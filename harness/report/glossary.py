@@ -95,7 +95,7 @@ GLOSSARY = (
     Term("cut-off", "tau, cut-off", "an item is positive if at least this share of raters "
         "accepts a positive option", ("cut-off",), f"tau ({GUERDAN})"),
     Term("mse", "disagreement with raters (mse)", MSE, ("disagreement",), f"MSE ({GUERDAN})"),
-    Term("js", "difference of answer shares (JS divergence)", "how far apart the judge's and the "
+    Term("js", "difference in answer shares (JS divergence)", "how far apart the judge's and the "
         "raters' shares are, in bits, from 0 (the same) to 1 (disjoint). Its square root is the "
         "distance",
          papers=f"JSD ({GUERDAN}, {ELANGOVAN})"),
