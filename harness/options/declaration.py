@@ -80,9 +80,7 @@ class Options(BaseModel):
         for name, declared in options_of(type(self)).items():
             value = getattr(self, name)
             if value not in {None, declared.default}:
-                words.append(declared.flag)
-                text = ",".join(value) if isinstance(value, tuple) else f"{value}"
-                words += [] if value is True else [text]
+                words += declared.words(value)
         return words
 
 
@@ -134,6 +132,15 @@ class DeclaredOption:
         """Return the help text, with other options' names in the notation of ``name_of``."""
         text = NAMED.sub(lambda found: name_of(found[1]), self.help)
         return text.replace("{{", "{").replace("}}", "}")
+
+    def words(self, value: object) -> list[str]:
+        """Return the command-line words that give the option a value."""
+        if not isinstance(value, tuple):
+            return [self.flag] if value is True else [self.flag, f"{value}"]
+        texts = [f"{part:g}" if isinstance(part, float) else f"{part}" for part in value]
+        if (self.repeats and not self.is_split) or any("," in text for text in texts):
+            return [word for text in texts for word in (self.flag, text)]
+        return [self.flag, ",".join(texts)]
 
 
 class Bounds(TypedDict, total=False):

@@ -71,7 +71,7 @@ class Image:
         TaskError
             If the image cannot be read or has changed.
         """
-        data = _read(self.path)
+        data = read_image(self.path)
         if hashlib.sha256(data).hexdigest() != self.digest:
             raise TaskError(f"{self.path}: the image was changed since it was checked.")
         return data
@@ -83,7 +83,7 @@ def read_images(folder: Path, field: str, items: Iterable[Item]) -> dict[str, Im
     for item in items:
         if name := item.fields.get(field, ""):
             path = path_inside(folder, name, f"item {item.id!r}: {field}")
-            images[item.id] = _image(path, _read(path))
+            images[item.id] = _image(path, read_image(path))
             if len(images) > MAX_IMAGES:
                 raise TaskError(f"{folder}: more than {MAX_IMAGES} images. Split the task.")
     return images
@@ -98,7 +98,8 @@ def _image(path: Path, data: bytes) -> Image:
     return Image(path, media_type, len(data), hashlib.sha256(data).hexdigest())
 
 
-def _read(path: Path) -> bytes:
+def read_image(path: Path) -> bytes:
+    """Return an image's content. `TaskError` if it can't be read or is too large."""
     try:
         return read_file(path, MAX_IMAGE_BYTES)
     except OSError as error:

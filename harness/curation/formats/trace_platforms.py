@@ -48,7 +48,6 @@ NO_NAME = "annotator"  # name for a person whose score has none
 EVALUATOR = "evaluator"
 API = "API"
 PEOPLE = "HUMAN"
-FIELDS_OF_INFO = ("state", "execution_duration")
 PREVIEWS = ("request_preview", "response_preview")
 
 

@@ -12,7 +12,6 @@
 - Columns named after the sides of a pair, as ``score_a`` and ``score_b`` next to
   ``reply_a`` and ``reply_b`` are, describe each side. They aren't two raters.
 - A mean and its number of raters, as ``humor.value`` and ``humor.count``, aren't ratings.
-- A list of objects that don't say who gave which label isn't a rating.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from harness.tasks.columns import column_words
-from harness.tasks.columns.cell_values import list_of
 from harness.tasks.columns.column_words import are_pair, parts
 from harness.tasks.columns.table_columns import POSITIONAL
 
@@ -80,7 +78,7 @@ def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
     if not {*mapping.id, *mapping.text, *several, *single}.isdisjoint(rater_headers(facts)):
         return True
     means = {name for pair in means_and_counts(facts) for name in pair}
-    if any(name in means or _lists_objects(facts, name) for name in mapping.rating_columns):
+    if not means.isdisjoint(mapping.rating_columns):
         return True
     if mapping.rater == POSITIONAL and unread_raters(facts, mapping):
         return True
@@ -150,12 +148,6 @@ def _says_more(name: tuple[str, ...], other: tuple[str, ...]) -> bool:
         and name[: len(other)] == other
         and any(len(word) > 1 and word.isalpha() for word in more)
     )
-
-
-def _lists_objects(facts: Facts, name: str) -> bool:
-    """Return whether cells list objects that don't give labels by rater."""
-    parts = [part for text in facts[name].values[:1] for part in list_of(text) or ()]
-    return any(isinstance(part, dict) for part in parts) and not facts.is_counted(name)
 
 
 def of_sides(facts: Facts, names: Iterable[str]) -> Iterator[str]:

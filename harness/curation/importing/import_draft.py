@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 from harness.curation.importing.column_facts import sample_of
+from harness.curation.importing.import_options import ColumnOptions
 from harness.curation.importing.import_plan import make_plans
 from harness.curation.importing.option_guess import NUMBER, PLACEHOLDER
 from harness.curation.importing.reading_facts import facts_of
@@ -267,16 +268,10 @@ def _reading(plan: ImportPlan, changes: Mapping[str, object], condition: str) ->
 
 def _words(roles: Mapping[str, Sequence[str]], settings: AnswerSettings) -> tuple[str, ...]:
     """Return the command-line options for roles and settings."""
-    words = [
-        word
-        for role, names in roles.items()
-        for word in _option(f"--{role.replace('_', '-')}", names)
-    ]
-    for name, setting in options_of(AnswerSettings).items():
-        value = getattr(settings, name)
-        if value and value != setting.default:
-            words += _setting(setting.flag, value)
-    return tuple(words)
+    columns = options_of(ColumnOptions)
+    of_roles = (columns[f"{role}_columns"].words(tuple(names)) for role, names in roles.items())
+    of_settings = (word.replace("\n", "\\n") for word in settings.words())
+    return (*chain.from_iterable(of_roles), *of_settings)
 
 
 def _without_repeats(mapping: ColumnMapping, roles: Mapping[str, object]) -> ColumnMapping:
@@ -290,19 +285,3 @@ def _without_repeats(mapping: ColumnMapping, roles: Mapping[str, object]) -> Col
         if role.name in {"text", "criteria", "sets"} and role.name not in roles
     }
     return mapping.with_roles(kept)
-
-
-def _option(flag: str, values: Sequence[str]) -> list[str]:
-    if any("," in value for value in values):
-        return [word for value in values for word in (flag, value)]
-    return [flag, ",".join(values)]
-
-
-def _setting(flag: str, value: object) -> list[str]:
-    if flag == "--rename" and isinstance(value, tuple):
-        return [word for pair in value for word in (flag, pair)]
-    if flag == "--bounds" and isinstance(value, tuple):
-        return [flag, ",".join(f"{number:g}" for number in value)]
-    if isinstance(value, tuple):
-        return _option(flag, value)
-    return [flag, str(value).replace("\n", "\\n")]

@@ -32,13 +32,6 @@ class FileOptions(Options):
     drop: Lists = option((), "Columns to leave out.", rare=True)
     plain: bool = False  # read rows unchanged, even if they have a format's marks
 
-    def words(self) -> list[str]:
-        """Return the command-line options for these files."""
-        words = [word for sheet in self.sheets for word in ("--sheet", sheet)]
-        words += ["--encoding", self.encoding] if self.encoding else []
-        words += ["--header", str(self.header)] if self.header is not None else []
-        return words + [word for column in self.drop for word in ("--drop", column)]
-
 
 class ColumnOptions(Options):
     """Options for column roles. See `harness.tasks.columns.column_mapping.ColumnMapping`."""

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
-from harness.files.regular_files import read_file, write_file
-from harness.tasks.images import MAX_IMAGE_BYTES
+from harness.files.regular_files import write_file
+from harness.tasks.images import read_image
 from harness.tasks.item import path_inside
 
 if TYPE_CHECKING:
@@ -87,14 +87,7 @@ def _decoded(text: str, where: str) -> tuple[str, bytes]:
 def write_pictures(pictures: Pictures, folder: Path) -> None:
     """Write images to a task's folder."""
     for name, source in pictures.items():
-        content = source if isinstance(source, bytes) else _read(source)
+        content = source if isinstance(source, bytes) else read_image(source)
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         write_file(target, content)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_file(path, MAX_IMAGE_BYTES)
-    except OSError as error:
-        raise TaskError(f"{path}: the image can't be read ({error.strerror}).") from None
