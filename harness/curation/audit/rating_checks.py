@@ -25,10 +25,10 @@ from harness.tasks import CANNOT_ASSESS
 from harness.tasks.item import unit_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harness.stats.data.arrays import FloatArray, IntArray
-    from harness.tasks import Task
+    from harness.tasks import Rating, Task
 
 LEVEL = 0.05  # chance of any false flag among interchangeable raters
 MIN_DIFFERENCE = 0.05  # smallest difference in agreement that is flagged
@@ -45,20 +45,27 @@ class RatedChoices:
 
     @classmethod
     def of(cls, task: Task) -> RatedChoices:
-        """Encode a task's forced choices. Abstentions are left out."""
+        """Number items, raters and options in their order, without abstentions."""
         ratings = (r for r in task.ratings if r.elicitation == "forced_choice")
         rows = [r for r in ratings if r.value != CANNOT_ASSESS]
-        raters = tuple(dict.fromkeys(rating.rater for rating in rows))
+        number = {option.key: k for k, option in enumerate(task.options)}
+        return cls.coded(task, rows, [number[str(r.value)] for r in rows], len(task.options))
+
+    @classmethod
+    def coded(
+        cls, task: Task, ratings: Sequence[Rating], options: Sequence[int], n_options: int
+    ) -> RatedChoices:
+        """Number the items and raters of ratings whose options are numbered already."""
+        raters = tuple(dict.fromkeys(rating.rater for rating in ratings))
         item_number = {item.id: i for i, item in enumerate(task.items)}
         rater_number = {rater: j for j, rater in enumerate(raters)}
-        option_number = {option.key: k for k, option in enumerate(task.options)}
         choices = RaterChoices(
-            item=np.array([item_number[r.item] for r in rows], dtype=np.int64),
-            rater=np.array([rater_number[r.rater] for r in rows], dtype=np.int64),
-            option=np.array([option_number[str(r.value)] for r in rows], dtype=np.int64),
+            item=np.array([item_number[r.item] for r in ratings], dtype=np.int64),
+            rater=np.array([rater_number[r.rater] for r in ratings], dtype=np.int64),
+            option=np.array(options, dtype=np.int64),
             unit=np.array(unit_numbers(task.items), dtype=np.int64),
             n_raters=len(raters),
-            n_options=len(task.options),
+            n_options=n_options,
         )
         return cls(choices, raters)
 

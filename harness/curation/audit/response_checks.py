@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.curation.audit.finding import Finding
+from harness.curation.audit.rating_checks import LEVEL, RatedChoices
 from harness.report.formatting import counted
-from harness.stats.raters.rater_deviation import RaterChoices, same_answer_p_values
+from harness.stats.raters.rater_deviation import same_answer_p_values
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.item import unit_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from harness.curation.audit.finding import FindingKind
     from harness.tasks import Rating, Task
 
-LEVEL = 0.05  # chance of any false flag among interchangeable raters
 MIN_SHARED = 30  # fewest items on which raters' answers are compared
 MIN_WORD = 4  # fewest letters in a label; many shorter ones differ by a letter
 RARE = 0.05  # largest share of ratings for a label that can be a typo
@@ -102,21 +101,11 @@ def _always(
     rows = [
         r for r in task.ratings if r.elicitation == "response_set" and not isinstance(r.value, str)
     ]
-    raters = tuple(dict.fromkeys(rating.rater for rating in rows))
-    if not raters:
+    rated = RatedChoices.coded(task, rows, [int(matches(r.labels)) for r in rows], 2)
+    if not rated.raters:
         return
-    item_number = {item.id: i for i, item in enumerate(task.items)}
-    rater_number = {rater: j for j, rater in enumerate(raters)}
-    choices = RaterChoices(
-        item=np.array([item_number[r.item] for r in rows], dtype=np.int64),
-        rater=np.array([rater_number[r.rater] for r in rows], dtype=np.int64),
-        option=np.array([int(matches(r.labels)) for r in rows], dtype=np.int64),
-        unit=np.array(unit_numbers(task.items), dtype=np.int64),
-        n_raters=len(raters),
-        n_options=2,
-    )
-    option, p = same_answer_p_values(choices)
-    always = tuple(raters[j] for j in np.flatnonzero((option == 1) & (p <= LEVEL)).tolist())
+    option, p = same_answer_p_values(rated.choices)
+    always = tuple(rated.raters[j] for j in np.flatnonzero((option == 1) & (p <= LEVEL)).tolist())
     if always:
         yield Finding(
             kind=kind,

@@ -355,7 +355,9 @@ def _entries(
     reader = plan.reader()
     columns = (*plan.mapping.text, *filter(None, [plan.mapping.image]))
     shown = [plan.columns.fields[name] for name in columns]
-    ragged = (RejectedLine(line, "", problem.rstrip(".")) for line, problem in plan.table.ragged)
+    ragged = (
+        RejectedLine(line, "", problem.rstrip(".")) for line, problem in plan.table.reading.ragged
+    )
     for entry in chain(ragged, reader.rated()):
         if isinstance(entry, TableItem):
             summary.add_item(entry.item, shown)

@@ -66,7 +66,7 @@ def unnested(table: Table) -> Table | None:
 def _made(table: Table, rows: Iterator[tuple[int, Row]]) -> Table:
     """Create a table from rows, with the other attributes of the original table."""
     made = encode(table.path, rows)
-    return replace(made, notes=table.notes, ragged=table.ragged, reading=table.reading)
+    return replace(made, notes=table.notes, reading=table.reading)
 
 
 def _listing(table: Table, known: Collection[str]) -> list[str]:

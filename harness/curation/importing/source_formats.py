@@ -52,14 +52,14 @@ SEPARATORS = {".csv": "", ".tsv": "\t", ".txt": ""}  # of csv it is read from th
 
 
 def excel_rows(
-    path: Path, limits: Limits, notes: list[str], bad: Ragged, how: FileOptions
+    path: Path, limits: Limits, how: FileOptions, found: Reading
 ) -> Iterator[tuple[int, Row]]:
     """Yield each row's number and cells by column, from the named sheets or the only sheet."""
     n_formulas = _check_unpacked(path, limits)
     if n_formulas:
         are = "cells are formulas, so their stored values are"
         are = "cell is a formula, so its stored value is" if n_formulas == 1 else are
-        notes.append(f"{n_formulas} {are} used")
+        found.notes.append(f"{n_formulas} {are} used")
     for sheet in how.sheets or ("",):
         with closing(native_lines("xlsx", path, limits, sheet)) as lines:
             n_others, *names = next(lines)
@@ -70,42 +70,37 @@ def excel_rows(
                     "columns."
                 )
             if not sheet and n_others:
-                notes.append(f"read from the sheet {names[0]!r}, the only one with a table")
+                found.notes.append(f"read from the sheet {names[0]!r}, the only one with a table")
             cells = ((line, row, "") for line, row in enumerate(lines, 1))
             more = {"sheet": sheet} if len(how.sheets) > 1 else {}
-            for line, row in _headed(cells, limits, notes, bad, header=how.header, kind="row"):
+            for line, row in _headed(cells, limits, how, found, "row"):
                 yield line, row | more
 
 
 def _headed(
     cells: Iterable[tuple[int, Sequence[Any], str]],
     limits: Limits,
-    notes: list[str],
-    bad: Ragged,
-    *,
-    header: int | None,
+    how: FileOptions,
+    found: Reading,
     kind: Literal["line", "row"] = "line",
 ) -> Iterator[tuple[int, Row]]:
-    """Yield each row's line and cells by column, for rows below the header.
-
-    ``bad`` receives the line and problem of each csv row with too few or too many cells.
-    """
+    """Yield each row's line and cells by column, for rows below the header."""
     rows = ((line, row, mark) for line, row, mark in cells if any(c not in {"", None} for c in row))
     opening = list(islice(rows, N_COMPARED))
     if not opening:
         return
     lines = [line for line, _, _ in opening]
-    if header and header not in lines:
+    if how.header and how.header not in lines:
         raise PlaceError(
-            f"--header: {kind} {header} is blank, or too far down. Pass a different line."
+            f"--header: {kind} {how.header} is blank, or too far down. Pass a different line."
         )
-    heading = heading_of([row for _, row, _ in opening], lines, header)
-    notes += [heading.note] if heading.note else []
+    heading = heading_of([row for _, row, _ in opening], lines, how.header)
+    found.notes += [heading.note] if heading.note else []
     names, titles = heading.names, [row for _, row, _ in opening[: heading.place + 1]]
     check_columns(names, (), limits, f"{kind} {lines[max(heading.place, 0)]}")
     for line, row, mark in chain(opening[heading.place + 1 :], rows):
         if titles and list(row) == list(titles[-1]):
-            notes.append("lines that repeat the header are left out")
+            found.notes.append("lines that repeat the header are left out")
             continue
         if line > limits.n_rows + len(titles) and kind == "row":
             too_many_rows(limits)
@@ -115,7 +110,7 @@ def _headed(
                     f"found {len(extra)} cells beyond the header's columns.", f"row {line}"
                 )
         elif len(row) != len(names) and not (len(row) > len(names) and not any(row[len(names) :])):
-            bad.append((line, ragged(len(row), len(names), mark)))
+            found.ragged.append((line, ragged(len(row), len(names), mark)))
             continue
         entries = dict(zip(names, row, strict=False))
         check_lengths(entries, limits, f"{kind} {line}")
@@ -225,13 +220,13 @@ def _json_rows(
 
 
 def _delimited_rows(
-    path: Path, limits: Limits, bad: Ragged, how: FileOptions, found: Reading
+    path: Path, limits: Limits, how: FileOptions, found: Reading
 ) -> Iterator[tuple[int, Row]]:
     """Yield each csv or tsv row's line and cells. A file with lines of JSON is also read."""
     if _opens_with_object(path):
         return _line_rows(path, limits, how, found)
     cells = csv_cells(path, limits, SEPARATORS[path.suffix.lower()], how.encoding)
-    return _headed(cells, limits, found.notes, bad, header=how.header)
+    return _headed(cells, limits, how, found)
 
 
 def _opens_with_object(path: Path) -> bool:
@@ -302,16 +297,16 @@ def read_source(
     files: Sequence[Path] = paths if isinstance(paths, list | tuple) else [paths]  # type: ignore[list-item]  # a path
     how = how or FileOptions()
     found = Reading()
-    bad: Ragged = []
-    rows: Iterator[tuple[int, Row]] = chain.from_iterable(
-        source_rows(file, limits, found.notes, bad, how=how, found=found, several=len(files) > 1)
+    rows: Iterator[tuple[int, Row]] = (
+        (line, row | {"file": file.stem} if len(files) > 1 else row)
         for file in files
+        for line, row in source_rows(file, limits, how, found)
     )
     dropped: set[str] = set()
     rows = _without(rows, how.drop, dropped)
     with reading(files[0]):
         rows = _recognised(rows, limits, how, found)
-        table = encode(files[0], derived(derive, rows) if derive else rows, (), bad)
+        table = encode(files[0], derived(derive, rows) if derive else rows)
     if missing := set(how.drop) - dropped:
         raise TaskError(f"{files[0]}: --drop: found no column {min(missing)!r}.")
     return cleaned(table, found)
@@ -363,52 +358,50 @@ def _check_file_options(path: Path, how: FileOptions) -> None:
         raise TaskError(f"{path}: --encoding goes with text files. Leave out --encoding.")
 
 
+READERS = {
+    **dict.fromkeys(SEPARATORS, _delimited_rows),
+    **dict.fromkeys(JSON_LINES, _line_rows),
+    ".json": _json_rows,
+    ".xlsx": excel_rows,
+}  # by ending
+
+
 def source_rows(
-    path: Path,
-    limits: Limits,
-    notes: list[str],
-    bad: Ragged | None = None,
-    *,
-    how: FileOptions | None = None,
-    found: Reading | None = None,
-    several: bool = False,
+    path: Path, limits: Limits, how: FileOptions | None = None, found: Reading | None = None
 ) -> Iterator[tuple[int, Row]]:
     """Yield each row's line and cells by column, from a file in any format.
 
-    ``bad`` receives the line and problem of each csv or tsv row with too few or too many cells. By
-    default, the first such row is an error.
+    ``found`` lists the rows of csv and tsv that have too few or too many cells. Without it, the
+    first of them is an error.
 
     Raises
     ------
     TaskError
         If the file can't be read.
     """
-    how = how or FileOptions()
+    how, told = how or FileOptions(), found or Reading()
     _check_file_options(path, how)
-    listed: Ragged = [] if bad is None else bad
-    n_before = len(listed)
     suffix = path.suffix.lower()
     with reading(path):
         if path.is_dir():
             rows = saved_rows(path, limits)
         else:
             check_size(path, limits)
-            if suffix in SEPARATORS:
-                rows = _delimited_rows(path, limits, listed, how, found or Reading(notes=notes))
-            elif suffix == ".xlsx":
-                rows = excel_rows(path, limits, notes, listed, how)
-            elif suffix == ".json":
-                rows = _json_rows(path, limits, how, found or Reading())
+            if suffix in READERS:
+                rows = READERS[suffix](path, limits, how, told)
             elif suffix == ".arrow":
                 rows = native_rows("arrow", path, (), limits)
-            elif suffix in JSON_LINES:
-                rows = _line_rows(path, limits, how, found or Reading())
             else:
                 rows = read_rows(path, limits=limits)
-        more = {"file": path.stem} if several else {}
-        for line, row in counted_rows(rows, limits, listed[n_before:] if bad is None else listed):
-            if bad is None and len(listed) > n_before:
-                raise PlaceError(listed[0][1], f"line {listed[0][0]}")
-            yield line, row | more if more else row
-        if bad is None and len(listed) > n_before:
-            raise PlaceError(listed[0][1], f"line {listed[0][0]}")
+        rows = counted_rows(rows, limits, told.ragged)
+        yield from rows if found else _whole(rows, told.ragged)
+
+
+def _whole(rows: Iterable[tuple[int, Row]], ragged_rows: Ragged) -> Iterator[tuple[int, Row]]:
+    """Yield rows until a row has too few or too many cells, which is an error."""
+    for entry in chain(rows, [None]):
+        if ragged_rows:
+            line, problem = ragged_rows[0]
+            raise PlaceError(problem, f"line {line}")
+        if entry is not None:
+            yield entry

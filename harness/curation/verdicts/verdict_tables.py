@@ -28,7 +28,7 @@ def table_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     A table with the columns ``judge`` and ``value`` has a row per verdict, unless ``judges`` names
     columns. Any other table has a column for each judge in ``judges``.
     """
-    rows = source_rows(path, LIMITS, [])
+    rows = source_rows(path, LIMITS)
     first = next(rows)
     columns = list(first[1])
     item = id_column(columns, selection)

@@ -182,7 +182,7 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
     verdicts: list[dict[str, str]] = []
     made: set[str] = set()
     undo = str if path.suffix.lower() == ".jsonl" else restored
-    for line, raw in source_rows(path, LIMITS, []):
+    for line, raw in source_rows(path, LIMITS):
         row = {name: undo(as_text(cell)) for name, cell in raw.items()}
         if missing := {"item", "item_number", "elicitation", "value"} - row.keys():
             raise TaskError(f"{path}: column {min(missing)!r} is missing. Export the task again.")

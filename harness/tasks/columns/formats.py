@@ -44,6 +44,8 @@ class Reading:
         Raters that may be people or models according to the format.
     notes : list of str
         Notes for the user about the import, such as rows that are left out.
+    ragged : list of (int, str)
+        Line and problem of each row that is left out because it has too few or too many cells.
     """
 
     name: str = ""
@@ -54,6 +56,7 @@ class Reading:
     aside: set[str] = field(default_factory=set)
     unclear: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
+    ragged: list[tuple[int, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,8 +145,6 @@ class Table:
         Line or number of each row in the file.
     notes : tuple of str
         Notes for the user about the import.
-    ragged : tuple of (int, str)
-        The line of each row with too few or too many cells, which is left out, and its problem.
     reading : Reading
         Column roles and answers that the table's format defines.
     """
@@ -155,7 +153,6 @@ class Table:
     columns: Mapping[str, Column]
     lines: Codes
     notes: tuple[str, ...] = ()
-    ragged: tuple[tuple[int, str], ...] = ()
     reading: Reading = field(default_factory=Reading)
 
     @property
@@ -269,12 +266,7 @@ class _Encoder:
         return Column(name, tuple(self.index), np.frombuffer(self.codes, dtype=np.int64))
 
 
-def encode(
-    path: Path,
-    rows: Iterable[tuple[int, Row]],
-    notes: Sequence[str] = (),
-    ragged: Sequence[tuple[int, str]] = (),
-) -> Table:
+def encode(path: Path, rows: Iterable[tuple[int, Row]]) -> Table:
     """Store rows by column.
 
     Parameters
@@ -283,10 +275,6 @@ def encode(
         Source file.
     rows : iterable of (int, dict)
         Line and cells by column of each row. A row needn't have every column.
-    notes : sequence of str, optional
-        Notes of the reader.
-    ragged : sequence of (int, str), optional
-        Line and problem of each row that the reader left out.
 
     Raises
     ------
@@ -307,7 +295,7 @@ def encode(
             encoder.add(row[raw])
     columns = {names[raw]: encoder.column(names[raw]) for raw, encoder in encoders.items()}
     codes = np.frombuffer(lines, dtype=np.int64)
-    return Table(path, columns, codes, tuple(notes), tuple(ragged))
+    return Table(path, columns, codes)
 
 
 def plain_table(records: Sequence[Row], name: str) -> Table:
