@@ -379,7 +379,7 @@ def source_rows(
     TaskError
         If the file can't be read.
     """
-    how, told = how or FileOptions(), found or Reading()
+    how, recognised = how or FileOptions(), found or Reading()
     _check_file_options(path, how)
     suffix = path.suffix.lower()
     with reading(path):
@@ -388,13 +388,13 @@ def source_rows(
         else:
             check_size(path, limits)
             if suffix in READERS:
-                rows = READERS[suffix](path, limits, how, told)
+                rows = READERS[suffix](path, limits, how, recognised)
             elif suffix == ".arrow":
                 rows = native_rows("arrow", path, (), limits)
             else:
                 rows = read_rows(path, limits=limits)
-        rows = counted_rows(rows, limits, told.ragged)
-        yield from rows if found else _whole(rows, told.ragged)
+        rows = counted_rows(rows, limits, recognised.ragged)
+        yield from rows if found else _whole(rows, recognised.ragged)
 
 
 def _whole(rows: Iterable[tuple[int, Row]], ragged_rows: Ragged) -> Iterator[tuple[int, Row]]:
