@@ -78,7 +78,7 @@ def check(
     server, probes = read_options(Server, options), edge("probe", CheckEdge)
     place = RunPlace.of(read_options(Out, options))
     if run is not None and task is not None:
-        raise HarnessError("a run is checked on its own items", "Drop task or run")
+        raise HarnessError("the judge of a run is checked on the run's items", "Drop task or run")
     folder = None if run is None else folder_of(run, place.out)
     if folder is None:
         loaded = task if isinstance(task, Task) else load_task(task or CHECKED_TASK, unrated=True)

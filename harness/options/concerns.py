@@ -63,11 +63,11 @@ class RankedBy(Tau):
     """Options for the metric or the ratings that rank judges."""
 
     metric: str | None = option(
-        None, "Metric that ranks, e.g. 'hit_rate(h/h)'. Default: the metric of {ranks_by}."
+        None, "Metric that ranks judges, e.g. 'hit_rate(h/h)'. Default: the metric for {ranks_by}."
     )
     ranks_by: RanksBy | None = option(
         None,
-        "Ratings that rank judges if you don't name a metric. Default: as task.yaml says.",
+        "Ratings that rank judges if you don't name a metric. Default: set in task.yaml.",
         rare=True,
     )
     beta: float | None = option(
@@ -123,9 +123,9 @@ class Choices(Confidence, RankedBy):
     )
     humans: Humans | None = option(
         None,
-        "Source of human response sets: rated, reconstructed for all choices from some raters' "
-        "pairs, or modelled at the cut-off from their spread. Default: reconstructed if forced "
-        "choices rank, there are enough pairs and most choices have no set.",
+        "Source of human response sets: rated, reconstructed from some raters' pairs, or modelled "
+        "from the choices' spread at the cut-off. Default: reconstructed if forced choices rank "
+        "judges, there are enough pairs and most choices lack a set.",
         rare=True,
     )
 
@@ -138,13 +138,13 @@ class Seed(Options):
     """Option for the random seed."""
 
     panel: ClassVar[str] = "Statistics"
-    seed: int = option(0, "Seed of everything random.", ge=0)
+    seed: int = option(0, "Seed for all random numbers.", ge=0)
 
 
 class Quick(Options):
     """Options for the size of a simulation."""
 
-    quick: bool = option(False, "Simulate less: at most about a minute on two cores.")
+    quick: bool = option(False, "Run a smaller simulation: at most about a minute on two cores.")
 
 
 class Samples(Options):
@@ -213,7 +213,7 @@ class Elicitations(Options):
     panel: ClassVar[str] = "How to run judges"
     elicitations: tuple[Elicitation, ...] | None = option(
         None,
-        "How to ask about all items: forced_choice, response_set, paired. Default: "
+        "Answers to request for all items: forced_choice, response_set, paired. Default: "
         "forced choices, and response sets if raters gave any. Otherwise, see {pairs}.",
         flag="--elicitation",
     )
@@ -259,7 +259,8 @@ class PromptFiles(Options):
     panel: ClassVar[str] = "How to run judges"
     prompts: Path | None = option(
         None,
-        "Folder of templates that replace those of the same name. harness improve writes one.",
+        "Folder of templates. Each replaces the bundled template with the same name. harness "
+        "improve writes such a folder.",
         metavar="FOLDER",
         rare=True,
     )
@@ -271,7 +272,7 @@ class Asking(PromptFiles, ItemText, Shuffling, Samples, Elicitations):
     panel: ClassVar[str] = "How to run judges"
     pairs: int | None = option(
         None,
-        f"Items to ask about in pairs too, if there are no human response sets. Default: "
+        "Number of items to ask about in pairs too, if raters gave no response sets. Default: "
         f"{N_PAIRS}.",
         ge=0,
         rare=True,
@@ -304,7 +305,7 @@ class Within(Options):
     panel: ClassVar[str] = "Cost"
     within: float | None = option(
         None,
-        f"In a {{race}}, the difference of mean losses to ignore, or 0 to find the one best judge. "
+        f"In a {{race}}, difference in mean loss to ignore, or 0 to find the one best judge. "
         f"Default: {WITHIN}.",
         ge=0,
         lt=1,
@@ -378,7 +379,7 @@ class BudgetOptions(Limit):
     panel: ClassVar[str] = "Cost"
     reply_cap: int | None = option(
         None,
-        f"Token limit of replies if a judge has no max_tokens. Default: {REPLY_CAP} under "
+        f"Token limit for replies if a judge sets no max_tokens. Default: {REPLY_CAP} under "
         "{max_cost}.",
         metavar="TOKENS",
         ge=1,
@@ -425,7 +426,7 @@ class KeyEnv(Options):
     """Option for a server's API key."""
 
     panel: ClassVar[str] = "How to run judges"
-    key_env: str | None = option(None, "Environment variable with that server's key.")
+    key_env: str | None = option(None, "Environment variable that contains that server's key.")
 
 
 class JudgesFile(Options):
@@ -533,7 +534,9 @@ class Out(Options):
     """Option for the folder that contains the run folders."""
 
     panel: ClassVar[str] = "Storage"
-    out: Path | None = option(None, "Folder of the run folders. Default: $HARNESS_RUNS or ./runs.")
+    out: Path | None = option(
+        None, "Folder that contains the run folders. Default: $HARNESS_RUNS or ./runs."
+    )
 
 
 class RunPlace(Out, Place):

@@ -15,14 +15,16 @@ class VerdictFile(Options):
     """Option for a file with another tool's verdicts."""
 
     verdicts: Path | None = option(
-        None, "Another tool's verdicts: jsonl, csv or parquet with item, judge, value."
+        None,
+        "File of another tool's verdicts (jsonl, csv or parquet) with the columns item, judge "
+        "and value.",
     )
 
 
 class RunOrVerdicts(Out, VerdictFile, TaskOption):
     """Options for a run, or for a task with verdicts."""
 
-    verdicts: Path | None = option(None, "With {task}: the verdicts, jsonl, csv or parquet.")
+    verdicts: Path | None = option(None, "With {task}: file of verdicts (jsonl, csv or parquet).")
 
     def task_instead_of(self, run: object) -> str | None:
         """Return the task to use with verdicts, or None to use a run.
@@ -35,7 +37,7 @@ class RunOrVerdicts(Out, VerdictFile, TaskOption):
         if self.task is None:
             if self.verdicts is not None:
                 raise OptionError(
-                    "", "{verdicts} goes with {task}", "Leave out {verdicts}, or add {task}"
+                    "", "{verdicts} works only with {task}", "Leave out {verdicts}, or add {task}"
                 )
             return None
         if run is not None:
@@ -51,13 +53,13 @@ class Page(Options):
     """Option to write a command's result as a page."""
 
     panel: ClassVar[str] = "Output"
-    page: Path | None = option(None, "Write the result into this file, as a page.")
+    page: Path | None = option(None, "Write the result to this file as an HTML page.")
 
 
 class JudgeName(Options):
     """Option for one judge."""
 
-    judge: str = option(..., "The judge to run, from that run.", flag="--judge -j")
+    judge: str = option(..., "The judge to run, by its name in that run.", flag="--judge -j")
 
 
 class Trusting(Options):

@@ -18,12 +18,14 @@ from harness.options.declaration import Options, option
 class Searching(Options):
     """Options for the length of a search."""
 
-    rounds: int = option(3, "Rounds of candidates, each against the best so far.", ge=1, le=20)
-    candidates: int = option(4, "Maximum number of other ways of asking per round.", ge=1, le=20)
+    rounds: int = option(
+        3, "Number of rounds. Each compares candidates with the best so far.", ge=1, le=20
+    )
+    candidates: int = option(4, "Maximum number of candidates per round.", ge=1, le=20)
     writer: str | None = option(
         None,
-        "A model that writes other instructions and descriptions of the options, from the "
-        "second round on: an alias or a litellm model. The writer sees development items.",
+        "Alias or litellm model that writes new instructions and option descriptions from the "
+        "second round on. The writer sees development items.",
     )
 
 

@@ -365,7 +365,8 @@ class RunFolder:
             if config.item_text or original:
                 raise
             raise RunError(
-                f"{self.path}: keeps no item texts, and task {shlex.quote(config.task)} is missing",
+                f"{self.path}: the run folder has no item texts, and task "
+                f"{shlex.quote(config.task)} is missing",
                 "Pass the task that has these texts with --task.",
             ) from None
         if task.content_hash != self.manifest.hashes["task"]:
@@ -380,8 +381,8 @@ class RunFolder:
         """Raise `RunError` if there are too many judges for the task's number of options."""
         if len(self.manifest.judges) > (most := max_judges(task)):
             raise RunError(
-                f"{self.path}: {len(self.manifest.judges)} judges and {len(task.options)} options. "
-                f"A run of that task has at most {most} judges."
+                f"{self.path}: the run has {len(self.manifest.judges)} judges. With "
+                f"{len(task.options)} options, a run can have at most {most} judges."
             )
 
     def read_verdicts(self) -> LogReading:
@@ -423,8 +424,8 @@ class RunFolder:
             return ""
         return (
             f"{file}: schema version {written}, but this version of harness writes "
-            f"{METRICS_SCHEMA}. The file is kept, and the numbers were recomputed from the "
-            "verdicts. To have the file rewritten, remove it."
+            f"{METRICS_SCHEMA}. The file is unchanged, and the numbers were recomputed from the "
+            "verdicts. To have the file rewritten, delete it."
         )
 
     def open_log(self) -> VerdictLog:
@@ -655,9 +656,9 @@ def model_change(folder: RunFolder, validation: Validation) -> str:
         for name, models in now.items():
             if models and before.get(name, models) != models:
                 return (
-                    f"{name}: the provider reports {', '.join(models)}, but "
-                    f"{', '.join(before[name])} in {run.path.name}. Is it still the same judge? "
-                    + run.location.command_to_watch()
+                    f"{name}: the provider reports {', '.join(models)}, but reported "
+                    f"{', '.join(before[name])} in {run.path.name}. Check whether this is still "
+                    "the same judge. " + run.location.command_to_watch()
                 )
         if before:
             return ""

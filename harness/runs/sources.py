@@ -75,7 +75,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     if config.changed_by:
         raise RunError(
             f"{folder.path}: a probe changed its items, so judges aren't ranked on them. "
-            f"Its flip rates: {folder.location.command_to_resume()}"
+            f"To see the flip rates, run: {folder.location.command_to_resume()}"
         )
     task = task or load_task(str(folder.path / "task"))
     folder.check_judges(task)
@@ -368,8 +368,8 @@ def _several_models(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
         (first, n_first), (second, n_second) = counts.most_common(2)
         yield (
             f"Warning: {judge}'s replies come from {len(counts)} models, such as {first} "
-            f"({n_first}) and {second} ({n_second}), but count as those of one judge. Ask for one "
-            "version of one model, without a fallback, and run the judge again with --refresh"
+            f"({n_first}) and {second} ({n_second}), but count as replies of one judge. Request "
+            "one version of one model, without a fallback, and run the judge again with --refresh"
         )
 
 
@@ -382,7 +382,7 @@ def _unknown_endings(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
     for word, n in counts.items():
         yield (
             f"{judge}: {n} replies ended with finish_reason {word!r}, whose meaning is unknown. "
-            "They were read as complete"
+            "These replies were read as complete"
         )
 
 

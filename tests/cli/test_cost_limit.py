@@ -132,7 +132,7 @@ def test_server_that_refuses_the_cap_stops_the_judge():
     ("fields", "reason"),
     [
         ({"price": None}, "its price is unknown"),
-        ({"params": {"best_of": 5}}, "best_of in its params can add to the cost of its tokens"),
+        ({"params": {"best_of": 5}}, "best_of in its params can add costs beyond its tokens"),
     ],
 )
 def test_limit_that_cannot_be_kept_is_refused_before_anything_is_sent(place, stub, fields, reason):

@@ -80,4 +80,4 @@ def test_replies_of_several_models_are_warned_of(folder, tmp_path, stub):
     )
     said = " ".join(done.stdout.split())
     assert "Warning: gateway's replies come from 2 models, such as large-1 (2)" in said
-    assert "and small-2 (2), but count as those of one judge" in said
+    assert "and small-2 (2), but count as replies of one judge" in said

@@ -249,7 +249,7 @@ def test_verdicts_made_elsewhere_get_a_page_too(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--verdicts", "v.csv"), "--verdicts goes with --task"),
+        (("--verdicts", "v.csv"), "--verdicts works only with --task"),
         (("--task", "task", "some-run"), "Leave out RUN or --task"),
         (("no-such-run",), "not a run folder"),
     ],

@@ -67,7 +67,7 @@ def test_report_keeps_metrics_of_another_schema(run, old_run, version):
     assert (old_run / "ranking.csv").read_bytes() == (run / "ranking.csv").read_bytes()
     [note] = result.stderr.splitlines()
     assert f"schema version {version}" in note
-    assert "To have the file rewritten, remove it" in note
+    assert "To have the file rewritten, delete it" in note
 
 
 def test_validate_writes_nothing_beside_metrics_of_another_schema(run, old_run):

@@ -62,8 +62,8 @@ class BatchLedger:
                 self.batches = [PendingBatch(**entry) for entry in entries]
             except (OSError, ValueError, TypeError):
                 raise RunError(
-                    f"{path}: cannot be read, so batches might be handed in twice. Repair the "
-                    "file, or remove it when no batch of this run is outstanding."
+                    f"{path}: cannot be read, so batches might be submitted twice. Repair the "
+                    "file, or remove it if no batch of this run is outstanding."
                 ) from None
         self._left = {batch.token: set(batch.requests) for batch in self.batches}
         self._hold_requests()

@@ -52,7 +52,7 @@ def cluster_address(executor: str) -> str | None:
         If the executor is unknown, or the address is public.
     """
     if executor != "ray" and not executor.startswith("ray://"):
-        raise RunError("--executor: write local, ray, or ray://HOST:PORT of a cluster.")
+        raise RunError("--executor: write local, ray, or a cluster's address, ray://HOST:PORT.")
     address = os.environ.get("RAY_ADDRESS") if executor == "ray" else executor
     if not address or address in {"auto", "local"}:
         return address if address == "auto" else None

@@ -51,7 +51,7 @@ class RunProcess:
     def run(self, installed: str, pickled: bytes) -> str:
         """Send the requests that no other process sends. Return any problem, or ""."""
         if installed != VERSION:
-            return f"judge-harness {VERSION} is installed there, {installed} here"
+            return f"the cluster has judge-harness {VERSION}, but this machine has {installed}"
         run: SharedRun = pickle.loads(pickled)  # noqa: S301 -- of the run that started it
         with TemporaryDirectory() as name:
             try:

@@ -93,8 +93,8 @@ class SharedLocks:
             self._reported.add(worker)
             self._say(
                 f"waiting for requests that {run} has started (process {process} on {host}, "
-                f"running since {since:%Y-%m-%d %H:%M:%S}). If that process ends early, this one "
-                "sends them"
+                f"running since {since:%Y-%m-%d %H:%M:%S}). If that process ends early, this "
+                "process sends them"
             )
 
     def _claim(self, connection: Connection, requests: Sequence[str]) -> dict[str, Reply | None]:

@@ -229,7 +229,7 @@ class Experiment:
 
 FIGURES: dict[int, Experiment] = {
     4: Experiment(
-        "How judges selected by each metric do, by ratings per item",
+        "Performance of the judges selected by each metric, by ratings per item",
         lambda size, settings: _by_ratings(size, settings, MAIN),
     ),
     5: Experiment(
@@ -237,12 +237,12 @@ FIGURES: dict[int, Experiment] = {
         lambda size, settings: _chosen(_standard(size), [None], WIDE, CORRELATED, **settings),
     ),
     6: Experiment(
-        "What few ratings and forced choices do to decisions and prevalence",
+        "Effects of few ratings and forced choices on decisions and prevalence",
         _raters,
         has_errors=False,
     ),
     10: Experiment(
-        "Selecting by hit rate under rater error",
+        "Judge selection by hit rate under rater error",
         lambda size, settings: _chosen(
             _errors(size, judges=2.0), size.ratings[-1:], ["hit_rate(h/h)"], SELECTED, **settings
         ),
@@ -252,15 +252,15 @@ FIGURES: dict[int, Experiment] = {
         lambda size, settings: error_experiment(_errors(size), rows=_rows_of(RANKINGS), **settings),
     ),
     12: Experiment(
-        "Prevalence by forced choices under rater error",
+        "Prevalence from forced choices under rater error",
         lambda size, settings: prevalence_experiment(_errors(size), **settings),
     ),
     13: Experiment(
-        "As figure 4, for more metrics",
+        "Figure 4 for more metrics",
         lambda size, settings: _by_ratings(size, settings, WIDE),
     ),
     14: Experiment(
-        "As figure 5, for every pair of selection effects",
+        "Figure 5 for every pair of selection effects",
         lambda size, settings: _chosen(_effects(size), [None], WIDE, CORRELATED, **settings),
         has_errors=False,
     ),

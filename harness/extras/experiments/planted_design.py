@@ -283,11 +283,11 @@ def design_of(source: Source, options: SelftestOptions) -> Design:
 
 def _left_out(source: Source) -> Iterable[str]:
     if not source.verdicts:
-        yield "there are no verdicts, so judges are assumed"
+        yield "there are no verdicts, so the judges' agreement is assumed"
     if any(item.group for item in source.items):
-        yield "items belong to groups, but are drawn as if they were independent"
+        yield "items belong to groups, but the design draws them independently"
     if any(item.criterion for item in source.items):
-        yield "items have criteria, but are drawn as if they had none"
+        yield "items have criteria, but the design draws them without criteria"
     names: dict[AnswerKind, str] = {
         "forced_choice": "forced choices",
         "response_set": "response sets",

@@ -44,7 +44,7 @@ LARGER = 20  # minimum multiple of the design's items
 LARGE_RESAMPLES = 20  # its intervals are not used
 N_BISECTIONS = 25
 TRUTH, PLANTED, GUESSING, TIED, MARGIN = range(5)  # first word of a seed
-DIFFERENCES = "differences from the first judge, all at once"
+DIFFERENCES = "simultaneous differences from the first judge"
 USE, BASELINE, REPLACE, NEXT = (
     "use",
     "better than every baseline",
@@ -577,7 +577,7 @@ def _undefined(kind: ClaimKind, name: str, world: int, reason: str) -> Share:
 WORLDS: Mapping[int, str] = {
     PLANTED: "your design",
     GUESSING: "judges that guess",
-    TIED: "judges that are alike",
+    TIED: "judges that are equally good",
     MARGIN: "judges at the margin",
 }
 

@@ -41,7 +41,8 @@ def lead(result: Selftest) -> list[str]:
     """Return the design, the planted truth, and the number of data sets."""
     options = ", ".join(f"{key} {share:.0%}" for key, share in result.shares_of_answers.items())
     rated = f"{result.n_items} items, {result.n_raters} raters, {result.n_ratings} ratings"
-    agreed = f"two raters agree {result.rater_agreement:.1%}, {result.abstention:.1%} abstain"
+    share = f"two raters agree {result.rater_agreement:.1%} of the time"
+    agreed = f"{share}, and {result.abstention:.1%} of ratings are abstentions"
     drawn = f"{result.n_data_sets} data sets of each kind, seed {result.seed}"
     return [
         f"Design of {result.task}: {rated}",

@@ -39,19 +39,21 @@ class SelftestOptions(Quick, Samples):
         ge=0.001,
         le=0.999,
     )
-    rater_agreement: float = option(0.8, "Without a task: how often two raters agree.", gt=0, le=1)
+    rater_agreement: float = option(
+        0.8, "Without a task: rate of agreement between two raters.", gt=0, le=1
+    )
     agreement: float | None = option(
         None,
-        "Without verdicts: how often the best judge agrees with a rater. Default: 0.75, or with "
-        "a task, as often as two of its raters agree.",
+        "Without verdicts: rate of agreement between the best judge and a rater. Default: 0.75 or, "
+        "with a task, the rate for two of its raters.",
         gt=0,
         le=1,
     )
     gap: float = option(
-        0.05, "Without verdicts: how much less often each next judge agrees.", ge=0, lt=1
+        0.05, "Without verdicts: drop in this rate from each judge to the next.", ge=0, lt=1
     )
     self_consistency: float = option(
-        1.0, "Without verdicts: how often two replies of a judge to an item agree.", gt=0, le=1
+        1.0, "Without verdicts: rate of agreement between a judge's replies to an item.", gt=0, le=1
     )
     abstention: float = option(
         0.0,
@@ -77,13 +79,15 @@ class SelftestOptions(Quick, Samples):
         """Reject options for a design if there is a task, and for judges if there are verdicts."""
         leave_out(self.model_fields_set & OF_DESIGN, "the task already has a design")
         if has_verdicts:
-            leave_out(self.model_fields_set & OF_JUDGES, "verdicts show how judges answer")
+            leave_out(
+                self.model_fields_set & OF_JUDGES, "the verdicts already show how the judges answer"
+            )
 
 
 class TestedVerdicts(VerdictFile):
     """The verdicts or the run with the tested design."""
 
-    verdicts: Path | None = option(None, "Verdicts that show how its judges answer.")
+    verdicts: Path | None = option(None, "File of verdicts that show how the task's judges answer.")
     run: str | None = option(
         None,
         "A finished run, by name or path. Uses its ratings and verdicts, and adds the result to "

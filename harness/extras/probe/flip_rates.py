@@ -367,7 +367,7 @@ def summaries(judge: JudgeFlips) -> Iterator[str]:
     worst_kind = max(rates, key=rates.__getitem__)
     yield (
         f"{name}: {_percent(flipped)} of {flipped.counts['n']:.0f} verdicts flip (baseline flip "
-        f"rate {_percent(judge.control.flipped)}); the highest rate is under {worst_kind} "
+        f"rate {_percent(judge.control.flipped)}). The highest rate is for {worst_kind} "
         f"({rates[worst_kind]:.0%}). Effect: {points_on_items(judge.effect)}."
     )
     if judge.position_bias is not None and judge.position_consistency is not None:
@@ -377,8 +377,8 @@ def summaries(judge: JudgeFlips) -> Iterator[str]:
         yield f"Change in the share of positive verdicts: {points_on_items(judge.positive_shift)}."
     if judge.n_excluded:
         yield (
-            f"{judge.n_excluded} verdicts on changed items are left out, because the unchanged "
-            "item was not answered or the changed item got no reply."
+            f"{judge.n_excluded} verdicts on perturbed items are left out, because the unchanged "
+            "item was not answered or the perturbed item got no reply."
         )
 
 

@@ -112,7 +112,8 @@ def read_perturbations(probe: TextProbe, path: Path | None = None) -> tuple[Pert
         perturbations[perturbation.id] = perturbation
     if all(perturbation.kind == CONTROL for perturbation in perturbations.values()):
         raise TaskError(
-            f"{file}: all changes are controls. Add a change that is not of kind {CONTROL!r}."
+            f"{file}: all perturbations are controls. Add a perturbation that is not of kind "
+            f"{CONTROL!r}."
         )
     return tuple(perturbations.values())
 
@@ -207,7 +208,7 @@ def _task_of_variants(
     if not readable:
         raise TaskError(f"{task.folder}: the task has labels but no texts to change.")
     if any(PROBE_ITEM in item.fields for item in readable):
-        raise TaskError(f"{task.folder}: its items are already changed. Pass the original task.")
+        raise TaskError(f"{task.folder}: its items are already perturbed. Pass the original task.")
     by_item = _ratings_by_item(task)
     variants: list[Item] = []
     ratings: list[Rating] = []
@@ -217,7 +218,7 @@ def _task_of_variants(
             ratings += [_rating_of(variant, rating, task) for rating in by_item[item.id]]
     if len({variant.id for variant in variants}) < len(variants):
         raise TaskError(
-            f"{task.folder}: an item has the same id as a changed item. Rename the item."
+            f"{task.folder}: an item has the same id as a perturbed item. Rename the item."
         )
     notice = f"some texts are changed to probe judges ({probe})"
     changes = {

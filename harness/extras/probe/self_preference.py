@@ -205,8 +205,8 @@ def _result(judge: str, system: str, rows: FloatArray, source: Source) -> SelfPr
     n_own, n_others = (int(rows[:, column].sum()) for column in (1, 3))
     if not n_own:
         raise RunError(
-            f"judge {judge}: none of the items it answered has a text of {system!r}. Say which "
-            f"system the judge is with --own {judge}=SYSTEM."
+            f"judge {judge}: none of the items that this judge answered has a text from "
+            f"{system!r}. Name the judge's own system with --own {judge}=SYSTEM."
         )
     groups: Sequence[str | None] = [item.group for item in source.items]
     resampling = Resampling(

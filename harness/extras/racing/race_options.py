@@ -48,9 +48,9 @@ def loss_of(task: Task, choices: Choices) -> Loss:
     if choices.metric not in LOSS_OF_METRIC:
         raise OptionError(
             "metric",
-            "a race needs a metric that is the mean, over items, of the loss of one reply",
-            f"Pass one of {', '.join(LOSS_OF_METRIC)}, or no metric to race by the disagreement "
-            "with a random rater",
+            "a race needs a metric that averages the loss of one reply over items",
+            f"Pass one of {', '.join(LOSS_OF_METRIC)}, or leave out the metric to use the "
+            "disagreement with a random rater",
             found=choices.metric,
         )
     return LOSS_OF_METRIC[choices.metric]
@@ -77,7 +77,7 @@ def race_options(task: Task, options: RunOptions, choices: Choices) -> RunOption
     asked: tuple[Elicitation, ...] = (elicitation,)
     if options.elicitations not in {None, asked} or options.pairs not in {None, N_PAIRS, 0}:
         name = "pairs" if options.elicitations is None else "elicitations"
-        problem = f"this race only requests {elicitation}, because its loss is computed from them"
+        problem = f"this race only requests {elicitation}, because its loss uses no other answers"
         raise OptionError("", problem, f"Leave out {{{name}}}")
     if elicitation not in task.elicitations:
         raise TaskError(f"task {task.name}: {elicitation} is not possible with its options.")

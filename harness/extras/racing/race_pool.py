@@ -192,8 +192,8 @@ def pool_of(task: Task, specs: tuple[JudgeSpec, ...], config: RunConfig) -> Race
     rated = np.flatnonzero(counts.sum(axis=1) > 0)
     if not len(rated):
         raise TaskError(
-            f"task {task.name}: no item of this run has a rating in the form {loss.elicitation}. "
-            "A race compares judges with raters."
+            f"task {task.name}: no item in this run has a rating of the kind {loss.elicitation}, "
+            "which this race compares judges with."
         )
     rows = [of_run[i] for i in rated]
     membership = task.space.membership.astype(np.float64) if is_set else None

@@ -86,7 +86,7 @@ def plan_round(
     HarnessError
         If the judge, the task or an option is wrong.
     """
-    search.task.require_options("a search for a better way of asking")
+    search.task.require_options("a search for a better way to query a judge")
     folders = search.folders()
     tried = {spec.name for folder in folders for spec in folder.manifest.judges}
     names = [name for name in first if name not in tried]
@@ -95,8 +95,8 @@ def plan_round(
     )
     if not names and number == 1:
         raise JudgeError(
-            f"{search.judge}: there's no other way of asking this judge. Choose a judge that "
-            "reads prompts"
+            f"{search.judge}: there's no other way to query this judge. Choose a judge that reads "
+            "prompts"
         )
     holdout = folders[0].manifest.config.holdout if folders else _holdout(search)
     pool = _examples(search, folders[0], holdout) if folders else None

@@ -99,11 +99,11 @@ def wording_of(reply: str, task: Task) -> TaskWording | RejectedReply:
             "longer than 20,000 characters" if len(reply) > MAX_REPLY else "not JSON"
         )
     if not isinstance(content, dict) or set(content) != {"instructions", "options"}:
-        return RejectedReply("not an object of instructions and options")
+        return RejectedReply("not an object with instructions and options")
     options = content["options"]
     keys = {option.key for option in task.options}
     if not isinstance(options, dict) or set(options) != keys:
-        return RejectedReply("other options than those of the task")
+        return RejectedReply("the options differ from the task's options")
     texts = [content["instructions"], *options.values()]
     if problem := next(filter(None, map(_problem, texts)), ""):
         return RejectedReply(problem)

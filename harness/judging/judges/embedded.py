@@ -127,7 +127,7 @@ class LexiconJudge(EmbeddedJudge):
         super().check(spec, task)
         if task is not None and task.lexicon is None:
             raise JudgeUnavailable(
-                f"{spec.name}: task {task.name!r} does not say what sentiment means",
+                f"{spec.name}: task {task.name!r} does not assign options to sentiments",
                 "Add `lexicon: {positive: OPTION, negative: OPTION}` to its task.yaml, with the "
                 "options that stand for positive and negative texts",
             )

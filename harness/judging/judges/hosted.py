@@ -123,8 +123,8 @@ class HostedJudge(HttpJudge):
         if provider is None and not spec.allow_redirects:
             raise JudgeUnavailable(
                 f"{spec.name}: litellm follows redirects of {provider_of(spec.model)!r} models, "
-                "with key and text",
-                "Pass --allow-redirects to accept that",
+                "which can send your key and texts to other servers",
+                "Pass --allow-redirects to allow this",
             )
         if provider is not None and not (spec.base_url or provider.address):
             raise JudgeUnavailable(f"{spec.name}: set the server's address as base_url")

@@ -190,7 +190,8 @@ def check_server_is_used(
     option = "--base-url" if server.base_url else "--key-env" if server.key_env else ""
     if option and all(registered(name, registry) for name in names or ()):
         raise JudgeError(
-            f"{option} is only for judges that aren't aliases, but you passed none. Pass the "
+            f"{option} is only for judges that aren't aliases, but all judges that you passed are "
+            "aliases. Pass the "
             "server's name for the model, e.g. --judges my-model, or set an alias's address and "
             "key in judges.yaml"
         )
@@ -449,7 +450,7 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
         )
     if asking.completes_text and task is not None and task.verbalised is None:
         raise JudgeUnavailable(
-            f"{spec.name}: task {task.name!r} has no sentence to finish",
+            f"{spec.name}: task {task.name!r} has no sentence to complete",
             "Add `verbalised:` to its task.yaml, with a template that ends before a word, and that "
             f"word for each option, such as `verbalised: {_sentence(task)}`",
         )
@@ -491,7 +492,8 @@ def announcement_of(spec: JudgeSpec) -> str:
 def notice_of(spec: JudgeSpec) -> str:
     """Return a one-line caveat about a judge's results, or "" if there is none."""
     if spec.kind == "litellm" and provider_of(spec.model) not in PROVIDERS:
-        return f"{spec.name}: redirects are followed, with key and text (--allow-redirects)"
+        return f"{spec.name}: redirects can send your key and texts to other servers "
+        "(--allow-redirects)"
     return _gateway_notice(spec) if spec.base_url and spec.kind in CHAT_KINDS else ""
 
 

@@ -156,7 +156,9 @@ def check_limited(spec: JudgeSpec, *, is_soft: bool) -> None:
             "Add `price: {input: .., output: ..}` to your judges.yaml.",
         )
     if not is_soft and (reason := _why_unlimited(spec)):
-        raise JudgeUnavailable(f"{spec.name}: --max-cost cannot be kept, because {reason}. {SOFT}")
+        raise JudgeUnavailable(
+            f"{spec.name}: --max-cost cannot be enforced, because {reason}. {SOFT}"
+        )
 
 
 def _why_unlimited(spec: JudgeSpec) -> str:
@@ -169,7 +171,7 @@ def _why_unlimited(spec: JudgeSpec) -> str:
     if reply_cap(spec) is None:
         return "its requests were made without a token limit, and adding one would change them"
     beside = sorted(BESIDE_TOKENS & spec.sent_params.keys())
-    return f"{', '.join(beside)} in its params can add to the cost of its tokens" if beside else ""
+    return f"{', '.join(beside)} in its params can add costs beyond its tokens" if beside else ""
 
 
 class Overshoot(NamedTuple):

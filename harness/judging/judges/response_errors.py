@@ -137,7 +137,7 @@ MEANINGS = {
     "no_embedding": "the responses contain no vector. Check model and base_url",
     "no_key": "the key's variable is no longer set",
     "not_found": "no such model or address (or, for --batch, no batches). Check model and base_url",
-    "over_cap": "a reply cost more than its request allows, so --max-cost cannot be kept. "
+    "over_cap": "a reply cost more than its request allows, so --max-cost cannot be enforced. "
     "Pass --max-cost-soft to continue anyway",
     "quota_spent": "the account's quota or credit is used up",
     "rate_limited": "the server rejects more requests for now. Resume later, or set rpm",

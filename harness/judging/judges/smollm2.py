@@ -105,8 +105,8 @@ class SmolLM2(EndpointJudge):
         if _unpacked_path(weights(spec.model), folder).exists():
             return ""
         return (
-            f"smollm2: unpacking its weights, only this once (145 MB in {folder}, which you can "
-            "delete)"
+            f"smollm2: unpacking the model's weights, which happens only once (145 MB in {folder}, "
+            "which you can delete)"
         )
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:

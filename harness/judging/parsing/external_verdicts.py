@@ -283,8 +283,8 @@ class _Rules:
         direction = "found" if is_empty(better) else DIRECTIONS.get(better)
         if direction is None or self.scores.setdefault(judge, direction) != direction:
             raise VerdictError(
-                f"{where}: better of judge {judge!r} is {better!r}. Write higher or lower, with "
-                "the same word in all rows of a judge, or leave out the column."
+                f"{where}: column 'better' of judge {judge!r} contains {better!r}. Write higher or "
+                "lower, use the same word in all rows of a judge, or leave out the column."
             )
         if not self._task.is_open:
             ordered_options(self._task)  # rejects options without an order

@@ -157,7 +157,7 @@ def _draw(
             needed = "the answer that most raters gave"
             needed += f" and with the field {task.reasons!r}" if task.reasons else ""
             raise TaskError(
-                f"task {task.name}: item {item.id!r} has {len(for_item)} of the {n} "
+                f"task {task.name}: item {item.id!r} has only {len(for_item)} of the {n} "
                 f"demonstrations needed for {kind}: other items, outside its group, with "
                 f"{needed}. Use fewer, or pass a different --elicitation."
             )

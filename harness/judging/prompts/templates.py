@@ -150,8 +150,8 @@ def _check(template: Template) -> None:
         )
     if item[-1] != "fence" or names[len(names) - len(item) :] != item:
         raise PromptError(
-            f"{template.path}: part [user] must end with the item: first the text that all items "
-            "share, then {{criterion}}, then the fenced text."
+            f"{template.path}: part [user] must end with the item. Write the text that all items "
+            "share first, then {{criterion}}, then the fenced text."
         )
 
 

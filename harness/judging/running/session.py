@@ -64,8 +64,9 @@ class Session:
         connections = share_connections(wanted)
         if connections != wanted:
             self.state.observer.say(
-                f"only {sum(connections)} of the {sum(wanted)} calls can be in flight at once, "
-                f"because this process can open {open_files_limit()} files (ulimit -n)"
+                f"only {sum(connections)} of the {sum(wanted)} calls can be in flight "
+                f"simultaneously, because this process can open {open_files_limit()} files (ulimit "
+                "-n)"
             )
         shares = iter(connections)
         return [next(shares) if j.n_connections else j.spec.concurrency for j in judges]

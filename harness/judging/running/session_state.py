@@ -215,7 +215,7 @@ class JudgeRun:
         for command, n in self._held.items():
             observer.say(
                 f"{self.name}: {n} units are in another run's batches, so this run doesn't "
-                f"request them. Get them with `{command}`, then resume this run"
+                f"request them. Collect the replies with `{command}`, then resume this run"
             )
             self.stop_reason = self.stop_reason or "in_a_batch"
         if n_unreadable := self.gate.n_unreadable:

@@ -112,7 +112,7 @@ class Weighted(Majority):
                     for weights in halves
                 )
                 yield (
-                    f"{of.judge}: members' weights for {kind}, in each half of the items from "
+                    f"{of.judge}: in each half of the items, the members' {kind} weights come from "
                     f"their agreement with raters in the other half: {shown}"
                 )
 

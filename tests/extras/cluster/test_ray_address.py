@@ -42,4 +42,4 @@ def test_other_executors_are_refused(executor, monkeypatch):
 def test_machine_with_another_version_asks_nothing():
     """The message names both; what was sent is not read."""
     problem = RunProcess().run("0.0.1", b"")
-    assert problem == f"judge-harness {VERSION} is installed there, 0.0.1 here"
+    assert problem == f"the cluster has judge-harness {VERSION}, but this machine has 0.0.1"

@@ -100,7 +100,7 @@ def test_a_task_without_verdicts_has_judges_within_reach_of_its_raters(name):
     best = design.judges[0].planted
     agreement = raters.by_chance + best.insight * (raters.certainty - raters.by_chance)
     assert agreement == pytest.approx(raters.agreement)
-    assert "there are no verdicts, so judges are assumed" in design.notes
+    assert "there are no verdicts, so the judges' agreement is assumed" in design.notes
 
 
 def test_a_task_without_two_choices_of_an_item_tells_no_design():
@@ -239,7 +239,7 @@ def test_intervals_of_half_the_width_are_found_out():
         assert covered.interval.high > 0.95
         assert missed.interval.high < 0.85
         assert missed.share < covered.share - 0.15
-    sizes = [of.share("size", NEXT, "judges that are alike").share for of in (right, wrong)]
+    sizes = [of.share("size", NEXT, "judges that are equally good").share for of in (right, wrong)]
     assert sizes[1] > sizes[0]
 
 
@@ -266,7 +266,7 @@ def test_sizes_and_coverage_hold_on_three_designs(name, n):
         if row.kind == "size" and row.n:
             assert row.share <= 0.05 + slack, row
     assert result.share("size", USE, "judges that guess").n == n
-    assert result.share("size", NEXT, "judges that are alike").n == n
+    assert result.share("size", NEXT, "judges that are equally good").n == n
     assert result.share("size", REPLACE, "judges at the margin").n == n
     for judge in result.truths:
         covered = result.share("coverage", f"metric of {judge.judge}")

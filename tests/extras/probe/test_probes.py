@@ -117,7 +117,7 @@ def test_task_that_cannot_be_attacked_is_refused(attacked, task):
     labels = load_task("diagnoses")
     with pytest.raises(TaskError, match="no texts"):
         perturbed_task(labels, labels.items, ATTACKS, "injection")
-    with pytest.raises(TaskError, match="already changed"):
+    with pytest.raises(TaskError, match="already perturbed"):
         perturbed_task(attacked, attacked.items, ATTACKS, "injection")
     taken = type(task.items[0])("i0~ask", dict(task.items[0].fields))
     with pytest.raises(TaskError, match="Rename"):
@@ -131,7 +131,7 @@ def test_task_that_cannot_be_attacked_is_refused(attacked, task):
         ({"id": "a", "kind": "answer", "text": "{{text}}{{text}}"}, "{{text}}"),
         ({"id": "a", "kind": "answer", "text": "{{text}}", "shots": 10**6}, "shots"),
         ({"id": "a b", "kind": "answer", "text": "{{text}}"}, "id"),
-        ({"id": "a", "kind": "control", "text": "{{text}}"}, "all changes are controls"),
+        ({"id": "a", "kind": "control", "text": "{{text}}"}, "all perturbations are controls"),
     ],
 )
 def test_fault_in_a_set_of_attacks_is_named(tmp_path, line, word):

@@ -279,7 +279,7 @@ def test_only_strategies_that_apply_to_the_judge_are_tried(place):
     assert "far@few-shot:4@cot" in later
     assert len(later) == len(set(later))
     assert "far@cot" not in later
-    with pytest.raises(JudgeError, match="there's no other way of asking this judge"):
+    with pytest.raises(JudgeError, match="there's no other way to query this judge"):
         harness.improve("toxicity", "lexicon")
 
 

@@ -283,7 +283,7 @@ REFUSED = [
     (("--elicitation", "paired"), "Leave out --elicitation"),
     (("--pairs", "7"), "Leave out --pairs"),
     (("--within", "1"), "--within"),
-    (("--ranks-by", "response_set"), "has a rating in the form response_set"),
+    (("--ranks-by", "response_set"), "has a rating of the kind response_set"),
 ]
 
 

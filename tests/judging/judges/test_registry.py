@@ -197,7 +197,7 @@ def test_without_names_the_embedded_judges_that_apply_run(task):
     assert {spec.name for spec in specs} | {name for name, _ in skipped} == {"smollm2", "lexicon"}
     assert "lexicon" in {spec.name for spec in specs}
     bare = {name: spec for name, spec in load_judges().items() if name != "smollm2"}
-    with pytest.raises(JudgeError, match=r"no judge is left.*lexicon: task 'small' does not say"):
+    with pytest.raises(JudgeError, match=r"no judge is left.*lexicon: task 'small' does not assign"):
         resolve(None, task, bare)
 
 
@@ -318,7 +318,7 @@ def test_a_provider_that_cannot_be_guarded_needs_permission():
     with pytest.raises(JudgeUnavailable, match=r"bedrock.*--allow-redirects"):
         check(spec)
     check(spec.model_copy(update={"allow_redirects": True}))
-    assert "redirects are followed" in notice_of(spec)
+    assert "redirects can send your key" in notice_of(spec)
 
 
 def test_shipped_judges_need_no_remark():

@@ -159,11 +159,11 @@ def test_too_few_are_an_error_before_anything_is_asked(tmp_path):
     """The message says how many there are, and for which elicitation."""
     small = make_task_folder(tmp_path / "small", n=4, response_sets=False)
     with pytest.raises(
-        TaskError, match=r"'i0' has 3 of the 4 demonstrations needed for forced_choice"
+        TaskError, match=r"'i0' has only 3 of the 4 demonstrations needed for forced_choice"
     ):
         plan_run(str(small), ["gpt@few-shot:4"], RunOptions(elicitations=("forced_choice",)))
     with pytest.raises(
-        TaskError, match=r"'i0' has 0 of the 2 demonstrations needed for response_set"
+        TaskError, match=r"'i0' has only 0 of the 2 demonstrations needed for response_set"
     ):
         plan_run(str(small), ["gpt@few-shot:2"])
 

@@ -433,7 +433,7 @@ def test_refused_key_stops_the_judge_before_anything_is_handed_in(place, stub):
 def test_damaged_list_of_batches_is_refused(tmp_path):
     """Going on without it could hand everything in twice."""
     (tmp_path / "batches.json").write_text("[{]")
-    with pytest.raises(RunError, match="handed in twice"):
+    with pytest.raises(RunError, match="submitted twice"):
         BatchLedger(tmp_path / "batches.json")
 
 

@@ -66,7 +66,7 @@ def test_few_descriptors_lose_no_reply(tmp_path, stub):
     done = harness(tmp_path, 96, *options)
     assert done.returncode == 0, done.stderr
     assert (
-        "of the 800 calls can be in flight at once, because this process can open 96 files"
+        "of the 800 calls can be in flight simultaneously, because this process can open 96 files"
         in done.stderr
     )
     n_units = N_ITEMS * N_JUDGES * 3

@@ -118,7 +118,7 @@ def test_judges_that_finish_no_sentence_are_refused(folder, tmp_path):
     with pytest.raises(JudgeUnavailable, match="can't complete a text"):
         plan_run(str(folder), ["gpt@verbalised"])
     other = make_task_folder(tmp_path / "other", 2)
-    with pytest.raises(JudgeUnavailable, match=r"has no sentence to finish\. Add `verbalised:`"):
+    with pytest.raises(JudgeUnavailable, match=r"has no sentence to complete\. Add `verbalised:`"):
         plan_run(str(other), ["stub@verbalised"], server=Server(base_url="http://127.0.0.1:9/v1"))
     server, shuffled = Server(base_url="http://127.0.0.1:9/v1"), RunOptions(shuffle_options=True)
     with pytest.raises(JudgeError, match="needs a fixed order of the options"):
