@@ -1,4 +1,4 @@
-"""Assertions about judges for test suites. `pytest_plugin` adds the fixture ``judge_run``."""
+"""Assertions about judges for test suites, and a pytest fixture."""
 
 from harness.testing.judge_assertions import (
     JudgeAssertion,

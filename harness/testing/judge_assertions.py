@@ -1,4 +1,4 @@
-"""Assertions about a judge's numbers, with messages that show interval and n."""
+"""Assertions about a judge's numbers, with messages that show the interval and n."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
-    """Return assertions about one judge of a run.
+    """Create assertions about one judge in a run.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def assert_unchanged(
     run: Run | str | Path | None = None,
     **options: Any,  # noqa: ANN401 -- see `harness.revalidate`
 ) -> LookEnding:
-    """Re-run a run's judges, and assert that none of them changed.
+    """Re-run a run's judges, and assert that none of the judges changed.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class JudgeAssertion:
     judge: str
 
     def metric(self, name: str) -> MetricAssertion:
-        """Return assertions about a metric of the judge.
+        """Create assertions about one of the judge's metrics.
 
         ``usable_replies``, ``answered_fraction``, ``beta`` and ``annotator_test`` (its p-value) are
         named like metrics.
@@ -118,7 +118,7 @@ class JudgeAssertion:
 
 @dataclass(frozen=True, slots=True)
 class MetricAssertion:
-    """Assertions about one of a judge's numbers, all of which fail if it is NA."""
+    """Assertions about one number of a judge. All assertions fail if the number is NA."""
 
     validation: Validation
     judge: str

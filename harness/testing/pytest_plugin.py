@@ -1,4 +1,4 @@
-"""The pytest plugin, with the fixture ``judge_run``: a finished run to make assertions about."""
+"""Pytest plugin with the fixture ``judge_run``, a finished run to make assertions about."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--judge-run`` and the setting ``judge_run``."""
+    """Add the option ``--judge-run`` and the setting ``judge_run``."""
     text = "the run folder that the fixture judge_run loads"
     parser.getgroup("judge-harness").addoption("--judge-run", metavar="RUN", help=text)
     parser.addini("judge_run", text)
@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def judge_run(request: pytest.FixtureRequest) -> Run:
-    """Return the run from ``--judge-run`` or ``judge_run``, as a path relative to the rootdir."""
+    """Open the run from ``--judge-run`` or ``judge_run``, a path relative to the rootdir."""
     import harness  # noqa: PLC0415 -- the plug-in imports the harness only when it's used
 
     config = request.config

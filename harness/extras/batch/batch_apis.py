@@ -40,7 +40,7 @@ class BatchApi(Protocol):
     """Interface to the batches of one provider."""
 
     async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, bytes]]) -> str:
-        """Submit request bodies by their hash, and return the batch's id.
+        """Submit the request bodies, which are given by request hash. Return the batch's id.
 
         Raises
         ------
@@ -49,10 +49,10 @@ class BatchApi(Protocol):
         """
 
     async def find(self, pending: PendingBatch, taken: set[str]) -> str:
-        """Return the id of a batch that may have been received, or "" if it was not."""
+        """Return the id of a batch that may have been received, or "" if it was not received."""
 
     async def ended(self, batch: str) -> bool:
-        """Return whether the batch has ended, successfully or not."""
+        """Return whether the batch has ended, with or without success."""
 
     def results(self, batch: str) -> AsyncIterator[BatchResult]:
         """Yield the result of each request, in any order."""
@@ -81,7 +81,7 @@ class Http:
     async def call(
         self, method: str, url: str, document: object = None, *, file: bytes | None = None
     ) -> JsonObject:
-        """Send JSON or a file, and return the JSON object of the response or raise `CallFailed`."""
+        """Send JSON or a file. Return the response's JSON object, or raise `CallFailed`."""
         chunks: list[bytes] = []
         async for chunk in self._pieces(method, url, document, file):
             chunks.append(chunk)
@@ -96,7 +96,7 @@ class Http:
         return document
 
     async def lines(self, url: str) -> AsyncIterator[JsonObject]:
-        """Yield the JSON objects of a file of lines, without keeping the file in memory."""
+        """Yield the JSON objects in a file of lines, without keeping the file in memory."""
         rest = b""
         async for chunk in self._pieces("GET", url):
             *whole, rest = (rest + chunk).split(b"\n")
@@ -163,7 +163,7 @@ class OpenAI:
         self._base = url.removesuffix("/chat/completions")
 
     async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, bytes]]) -> str:
-        """Upload the file, then create its batch with our token."""
+        """Upload a file of requests, and create a batch with our token from it."""
         lines = b"".join(
             b'{"custom_id":"%b","method":"POST","url":"/v1/chat/completions","body":%b}\n'
             % (key.encode(), content)
@@ -184,7 +184,7 @@ class OpenAI:
         return _id(batch)
 
     async def find(self, pending: PendingBatch, taken: set[str]) -> str:
-        """Look for our token among the latest batches."""
+        """Find the batch with our token among the latest batches."""
         page = await self._http.call("GET", f"{self._base}/batches?limit=100")
         for batch in _listed(page):
             if (batch.get("metadata") or {}).get("judge_harness") == pending.token:
@@ -197,7 +197,7 @@ class OpenAI:
         return status.get("status") in {"completed", "failed", "expired", "cancelled"}
 
     async def results(self, batch: str) -> AsyncIterator[BatchResult]:
-        """Read the files with replies and errors."""
+        """Read the files that contain the replies and the errors."""
         status = await self._http.call("GET", f"{self._base}/batches/{batch}")
         for name in ("output_file_id", "error_file_id"):
             if not isinstance(status.get(name), str):
@@ -220,13 +220,13 @@ class Anthropic:
         self._url = f"{url}/batches"
 
     async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, bytes]]) -> str:
-        """Send all requests at once."""
+        """Send all requests in one call."""
         del pending  # the API has no field for our token
         entries = [{"custom_id": key, "params": json.loads(content)} for key, content in requests]
         return _id(await self._http.call("POST", self._url, {"requests": entries}))
 
     async def find(self, pending: PendingBatch, taken: set[str]) -> str:
-        """Return an unclaimed batch of this size that is not older than ours."""
+        """Return a batch of this size that is no older than ours and that no run has claimed."""
         n_requests = len(pending.requests)
         for batch in _listed(await self._http.call("GET", f"{self._url}?limit=100")):
             counts = batch.get("request_counts")
@@ -237,7 +237,7 @@ class Anthropic:
         return ""
 
     async def ended(self, batch: str) -> bool:
-        """Return whether its processing has ended."""
+        """Return whether the batch has finished processing."""
         status = await self._http.call("GET", f"{self._url}/{batch}")
         return status.get("processing_status") == "ended"
 

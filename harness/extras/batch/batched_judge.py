@@ -146,7 +146,7 @@ class BatchedJudge(Judge):
         return await asyncio.shield(call.reply)  # several calls may wait for one request
 
     async def _begin(self, call: _Call) -> None:
-        """Wait for a reply's batch, or submit the request with other requests."""
+        """Collect the reply from its batch, or queue the request for a new batch."""
         batch = self._ledger.batch_of(call.request.hash)
         if batch is None and self._batching.is_closed:
             self._end([call.request.hash], None)
@@ -174,7 +174,7 @@ class BatchedJudge(Judge):
         self._end(self._waiting, None)
 
     async def aclose(self) -> None:
-        """Release connections, and drop each batch that no call waits for."""
+        """Close connections, and drop batches that no calls wait for."""
         tasks = [*self._collecting.values(), *([self._handing_in] if self._handing_in else [])]
         await asyncio.gather(*tasks, return_exceptions=True)
         if not self._has_left:
@@ -199,7 +199,7 @@ class BatchedJudge(Judge):
             self._handing_in = asyncio.create_task(self._hand_in_all())
 
     async def _hand_in_all(self) -> None:
-        """Submit the waiting calls as soon as no call is being added."""
+        """Submit the waiting calls once no more calls arrive."""
         while self._queue:
             n = len(self._queue)
             await asyncio.sleep(COMPLETE_S)
@@ -212,7 +212,7 @@ class BatchedJudge(Judge):
                 self._end([call.request.hash for call in calls], error)
 
     async def _hand_in(self, calls: Sequence[_Call]) -> None:
-        """Submit a batch with as many calls as fit, and put the rest back."""
+        """Submit as many calls as fit into a batch, and queue the others again."""
         written = await self._judge.write_requests([call.request for call in calls])
         n_fitting = max(1, sum(n < MAX_BYTES for n in accumulate(len(w.body) for w in written)))
         calls, rest = calls[:n_fitting], calls[n_fitting:]
@@ -302,7 +302,7 @@ class BatchedJudge(Judge):
     async def _read(
         self, call: _Call, result: BatchResult, batch: PendingBatch
     ) -> Reply | CallFailed:
-        """Read a result. Its reply has the age of the batch."""
+        """Parse a result. The reply's time is the time of the batch."""
         if result.answer is None:
             return CallFailed(result.reason, retry=True)
         try:

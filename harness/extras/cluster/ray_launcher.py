@@ -105,7 +105,7 @@ def describe_cluster(executor: str) -> str:
 async def _follow(
     connection: Connection, name: str, store: Store, observer: Observer, stop: StopRequests
 ) -> str:
-    """Follow processes on a cluster, and return the reason if they ended early, or ""."""
+    """Wait for processes on a cluster. Return why they ended early, or ""."""
     problems: list[str] = []
 
     def on_stop() -> None:

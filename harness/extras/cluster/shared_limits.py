@@ -38,7 +38,7 @@ class SharedRate:
         self._filling: asyncio.Task[None] | None = None
 
     async def take(self, n: float) -> float:
-        """Reserve ``n`` uses, and return their start on the event loop's clock.
+        """Reserve ``n`` uses. Return when they start, on the event loop's clock.
 
         Raises `NotAsked` if no more calls may be sent.
         """
@@ -57,7 +57,7 @@ class SharedRate:
                 begins.set_exception(NotAsked())
 
     async def _fill(self) -> None:
-        """Reserve uses for all waiting calls, some seconds at a time."""
+        """Reserve uses for all waiting calls, in blocks of some seconds."""
         loop = asyncio.get_running_loop()
         while self._queue:
             batch = self._next_batch()
@@ -99,7 +99,7 @@ class SharedGate(RateGate):
         self._tokens = spec.tpm and SharedRate(store, f"tokens {name}", spec.tpm)
 
     async def enter(self, tokens: float) -> int:
-        """Wait for a place in flight and a share of the rate. Return the call's ticket."""
+        """Wait for a slot in flight and for the shared rate. Return the call's ticket."""
         ticket = await super().enter(tokens)
         try:
             await self._wait_for_share(tokens)
@@ -127,7 +127,7 @@ class SharedGate(RateGate):
             raise CallFailed("store_lost", stops_judge=True)
 
     async def _take(self, rate: SharedRate, n: float) -> float:
-        """Take a share of a rate, wait until it starts, and return the delay."""
+        """Reserve uses of a rate and wait until they start. Return the delay in seconds."""
         begins_s = await rate.take(n)
         loop = asyncio.get_running_loop()
         if (wait_s := begins_s - loop.time()) > 0:
@@ -163,7 +163,7 @@ class SharedBudget(CostBudget):
         store.at_close.append(self.close)
 
     async def wait_for_room(self, request: str, cost_usd: float) -> None:
-        """Wait until this call may be sent, or the budget is used up for good."""
+        """Wait until the budget permits this call or is used up for good."""
         if request in self._promised_usd:
             return
         while self._lacks(cost_usd):
@@ -196,7 +196,7 @@ class SharedBudget(CostBudget):
         self._is_stopped = True
 
     async def is_held_by_others(self) -> bool:
-        """Return whether other processes of the run have allowances, or the store is away."""
+        """Return whether other processes hold allowances, or whether the store is unreachable."""
         try:
             held_usd = await asyncio.to_thread(self._store.held_by_others)
         except StoreAway:
@@ -204,7 +204,7 @@ class SharedBudget(CostBudget):
         return held_usd > NOTHING_USD
 
     async def return_allowance(self) -> None:
-        """Return the rest of the allowance if no call is expected, because others may need it."""
+        """Return the unspent allowance, because other processes may need it."""
         async with self._exchange:
             if returned_usd := self._take_all():
                 try:

@@ -114,7 +114,7 @@ class SharedStore:
         return self._keys.replies(connection.execute(FIND, (keys, MAX_REPLY_BYTES), binary=True))
 
     async def put(self, replies: Sequence[Reply]) -> None:
-        """Store replies, including waiting ones, and return once they are on the server's disk."""
+        """Store replies and unstored earlier ones. Return once they are on the server's disk."""
         self._unstored += replies
         waiting = set(map(id, replies))
         async with self._is_storing:

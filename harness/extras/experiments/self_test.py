@@ -1,4 +1,4 @@
-"""Test of the analysis on a user's design, with repeated draws from planted truths."""
+"""Self-test: the analysis of data sets that are drawn from a design with a planted truth."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ USE, BASELINE, REPLACE, NEXT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """How often a claim or interval was right.
+    """Share of data sets in which a choice, claim or interval was right.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedTruth:
-    """A judge's true metric, in the limit of many items."""
+    """True metric of a judge, in the limit of many items."""
 
     judge: str
     value: float | None
@@ -99,7 +99,7 @@ class PlantedTruth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selftest:
-    """Results of the analysis on a design.
+    """Result of a self-test.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class Selftest:
     notes: tuple[str, ...]
 
     def share(self, kind: ClaimKind, name: str, world: str = "") -> Share:
-        """Return the share for a planted world, or the first share of this kind and name.
+        """Return the share for a planted truth, or the first share of this kind and name.
 
         Raises
         ------
@@ -185,7 +185,7 @@ def selftest(
     analyse: Analysis = validate,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> Selftest:
-    """Test the whole analysis on a design like yours, with a planted truth.
+    """Test the whole analysis on simulated data with a planted truth and a design like yours.
 
     Data sets have the design of a task (items, who rates what, shares of options, agreement,
     abstention, and judges as in their verdicts) or a design from options. Each data set is analysed
@@ -228,7 +228,7 @@ def _source(task: str | Task | Source) -> Source:
 def run_selftest(
     design: Design, options: SelftestOptions, seed: int, analyse: Analysis = validate
 ) -> Selftest:
-    """Draw and analyse data sets of a design. See `selftest`."""
+    """Draw and analyse data sets from a design. See `selftest`."""
     n_data_sets = options.data_sets or (N_QUICK if options.quick else N_DATA_SETS)
     large = design.repeated(ceil(max(LARGE, LARGER * design.n_items) / design.n_items))
     reference = validate(large.draw((TRUTH, seed), n_resamples=LARGE_RESAMPLES))
@@ -307,18 +307,18 @@ def _truth_of(design: Design, planted: PlantedJudge, name: str, truth: _Truth) -
 
 
 def _guessing(design: Design) -> Design:
-    """Return the design with judges whose answers do not depend on the item."""
+    """Replace the judges with judges whose answers do not depend on the item."""
     return design.with_judges([replace(judge.planted, insight=0.0) for judge in design.judges])
 
 
 def _tied(design: Design) -> Design:
-    """Return the design with copies of its first judge that make independent errors."""
+    """Replace the judges with copies of the first judge that make independent errors."""
     first = design.judges[0]
     return replace(design, judges=tuple(replace(first, name=j.name) for j in design.judges))
 
 
 def _losing(design: Design, seed: int) -> Callable[[PlantedJudge], float]:
-    """Return how often a judge loses to a rater minus how often it wins, minus the margin eps."""
+    """Return a function of a judge: its rate of losses to raters, minus wins, minus eps."""
     large = design.repeated(ceil(LARGE / design.n_items))
     eps = eps_of(design.task)
 
@@ -333,7 +333,7 @@ def _losing(design: Design, seed: int) -> Callable[[PlantedJudge], float]:
 
 
 def _at_margin(design: Design, seed: int) -> Design | None:
-    """Return the design with judges that lose to each rater by exactly the margin.
+    """Replace the judges with judges that lose to raters by exactly the margin.
 
     Such judges lose on a share eps of the items more than they win. Returns None if even guessing
     judges lose by less, the best judges lose by more, or no two raters rate the same item. Also
@@ -354,7 +354,7 @@ def _at_margin(design: Design, seed: int) -> Design | None:
 
 
 def _share_lost(design: Design, chosen: IntArray, reply: IntArray) -> float:
-    """Return how often a rater agrees better with other raters, minus how often the reply does."""
+    """Return how often raters agree with other raters more than the judge does, minus less."""
     K = len(design.answers)
     made = chosen >= 0
     item, choice = design.of_item[made], chosen[made]
@@ -372,7 +372,7 @@ def _share_lost(design: Design, chosen: IntArray, reply: IntArray) -> float:
 
 @dataclass(frozen=True)
 class _World:
-    """Planted truth, with the measurements and the analysis for it."""
+    """Planted truth of data sets, with the analysis and what to measure."""
 
     number: int
     design: Design
@@ -381,7 +381,7 @@ class _World:
     analyse: Analysis
 
     def data_set(self, seed: int, replicate: int) -> tuple[int, Held, float | None]:
-        """Draw and analyse a data set. Return what was right, and the first judge's regret."""
+        """Analyse a drawn data set. Return its number, what was right, and the leader's regret."""
         truth = self.truth
         validation = self.analyse(self.design.draw((self.number, seed, replicate)))
         leader = validation.decision.leader
@@ -408,7 +408,7 @@ def _planted(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Clai
 
 
 def _differences_hold(validation: Validation, truth: _Truth) -> bool | None:
-    """Return whether all intervals are right, or None without intervals or true values."""
+    """Return whether all intervals contain the true differences, or None if undefined."""
     rows, held = validation.evidence.judges if validation.evidence else (), []
     for difference in (row.difference for row in rows if row.difference):
         pair = {difference.judge, difference.reference}
@@ -442,7 +442,7 @@ def _of_margin(
 
 
 def _claimed(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[ClaimKind, str], bool]]:
-    """Yield claims about the first judge, as power if they are true and as size if not."""
+    """Yield claims about the first judge. True claims count for power, false ones for size."""
     decision = validation.decision
     leader = decision.leader
     if leader is None or leader not in truth.losses:
@@ -465,7 +465,7 @@ def _claimed(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Clai
 
 
 def _claims(reference: Validation, design: Design, seed: int) -> dict[str, dict[str, bool]]:
-    """Return which claims are true of each judge, in the limit of many items."""
+    """Return, for each claim and judge, whether the claim is true with many items."""
     evidence, losses = reference.evidence, _losses(reference)
     assert evidence is not None
     least = min(
@@ -501,7 +501,7 @@ def _losses(validation: Validation) -> dict[str, float]:
 
 
 def _values(validation: Validation) -> Iterator[tuple[str, float]]:
-    """Yield the value of each statistic."""
+    """Yield the name and value of each statistic."""
     for name, estimate in _estimates(validation):
         if estimate.value is not None:
             yield name, estimate.value
@@ -521,17 +521,17 @@ def _intervals(validation: Validation) -> Iterator[tuple[str, tuple[float, float
 
 
 def metric_of(judge: str) -> str:
-    """Return the name of a judge's value on the ranking metric among the claims."""
+    """Return the name of a judge's ranking metric among the estimates."""
     return f"metric of {judge}"
 
 
 def difference_of(judge: str) -> str:
-    """Return the name of a judge's difference from a human rater."""
+    """Return the name of the difference between a judge and a human rater."""
     return f"difference of {judge} from a human rater"
 
 
 def of_raters(coefficient: str) -> str:
-    """Return the name of a coefficient of agreement among raters."""
+    """Return the name of a coefficient for the agreement among raters."""
     return f"{coefficient} of the raters"
 
 

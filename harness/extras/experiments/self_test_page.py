@@ -1,4 +1,4 @@
-"""A self-test as a page, and as a section of the report of a run."""
+"""HTML page with a self-test's result, and its section in a run's report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NOTES: dict[ClaimKind, str] = {
 
 
 def selftest_page(result: Selftest) -> str:
-    """Render a self-test as a page: tables, and a chart of each kind of share."""
+    """Render a self-test as a page with tables and a chart for each kind of share."""
     parts = _parts(result)
     return render(
         "figures.html.jinja",
@@ -58,7 +58,7 @@ def selftest_page(result: Selftest) -> str:
 
 
 def selftest_section(text: bytes) -> SelftestSection:
-    """Return the section on a self-test in a run's report.
+    """Return the section of a run's report that shows a self-test.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def selftest_section(text: bytes) -> SelftestSection:
 
 
 def _parts(result: Selftest) -> list[dict[str, object]]:
-    """Return the planted judges, then the tables and charts for each kind of share."""
+    """Return the parts of the page: planted judges, then tables and charts of the shares."""
     planted: dict[str, object] = {
         "id": "planted",
         "head": "Planted judges",

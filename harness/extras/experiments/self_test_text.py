@@ -1,4 +1,4 @@
-"""A self-test as text for a terminal."""
+"""Text of a self-test's result for a terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADS: dict[ClaimKind, str] = {
 
 
 def described(result: Selftest) -> str:
-    """Return the tables of a self-test."""
+    """Return the tables for a self-test."""
     return "\n\n".join(part for part in _parts(result) if part)
 
 
@@ -38,7 +38,7 @@ def _parts(result: Selftest) -> Iterator[str]:
 
 
 def lead(result: Selftest) -> list[str]:
-    """Return the design, the planted truth, and the number of data sets."""
+    """Return lines with the design, the planted truth and the number of data sets."""
     options = ", ".join(f"{key} {share:.0%}" for key, share in result.shares_of_answers.items())
     rated = f"{result.n_items} items, {result.n_raters} raters, {result.n_ratings} ratings"
     share = f"two raters agree {result.rater_agreement:.1%} of the time"
@@ -57,7 +57,7 @@ def judge_heads(result: Selftest) -> tuple[str, ...]:
 
 
 def judge_rows(result: Selftest) -> list[tuple[str, ...]]:
-    """Return the planted values of each judge."""
+    """Return a table row with the planted values for each judge."""
     return [
         (
             row.judge,
@@ -71,7 +71,7 @@ def judge_rows(result: Selftest) -> list[tuple[str, ...]]:
 
 
 def shown_shares(result: Selftest, kind: ClaimKind) -> list[Share]:
-    """Return the shares of one kind. For coverage, only those of the ranking and of agreement."""
+    """Select the shares of one kind to show. For coverage, only the main estimates are shown."""
     judges = [truth.judge for truth in result.truths]
     main = {DIFFERENCES, *map(metric_of, judges), *map(difference_of, judges)}
     main |= {*map(of_raters, FLEISS)}
@@ -83,7 +83,7 @@ def shown_shares(result: Selftest, kind: ClaimKind) -> list[Share]:
 
 
 def share_line(row: Share) -> tuple[str, ...]:
-    """Return a share with its interval and n, in the order of `SHARE_HEADS`."""
+    """Return a row with a share, its interval and n, in the order of `SHARE_HEADS`."""
     if row.share is None or row.interval is None:
         return (row.name, row.world, "NA", row.reason, "0", WANTED[row.kind])
     low, high = row.interval.low, row.interval.high
@@ -92,7 +92,7 @@ def share_line(row: Share) -> tuple[str, ...]:
 
 
 def last_lines(result: Selftest) -> list[str]:
-    """Return the expected regret, the cost, and the parts that the design leaves out."""
+    """Return lines with the expected regret, the cost and the simplifications of the design."""
     regret = "NA"
     if result.regret is not None:
         error = "NA" if result.regret_error is None else f"{result.regret_error:.4f}"

@@ -14,7 +14,7 @@ OF_JUDGES = {"n_judges", "agreement", "gap", "self_consistency", "abstention", "
 
 
 class SelftestOptions(Quick, Samples):
-    """The tested design, unless a task specifies it, and the number of data sets."""
+    """Options for the design and for the number of data sets."""
 
     samples: int | None = option(
         None,
@@ -76,7 +76,7 @@ class SelftestOptions(Quick, Samples):
     processes: int = option(2, "Number of processes that analyse data sets.", ge=1, le=256)
 
     def check(self, *, has_verdicts: bool) -> None:
-        """Reject options for a design if there is a task, and for judges if there are verdicts."""
+        """Reject design options if there is a task, and judge options if there are verdicts."""
         leave_out(self.model_fields_set & OF_DESIGN, "the task already has a design")
         if has_verdicts:
             leave_out(
@@ -85,7 +85,7 @@ class SelftestOptions(Quick, Samples):
 
 
 class TestedVerdicts(VerdictFile):
-    """The verdicts or the run with the tested design."""
+    """Options for the verdicts or the run whose design is tested."""
 
     verdicts: Path | None = option(None, "File of verdicts that show how the task's judges answer.")
     run: str | None = option(
@@ -95,7 +95,7 @@ class TestedVerdicts(VerdictFile):
     )
 
     def check(self, task: str | None) -> None:
-        """Reject a run together with a task or verdicts, and verdicts without a task."""
+        """Reject a run with a task or verdicts, and reject verdicts without a task."""
         if self.run is not None:
             leave_out(self.model_fields_set - {"run"}, "a run already has verdicts")
             if task is not None:

@@ -120,7 +120,7 @@ class Judge(ABC):
         return ""
 
     async def prepare(self) -> None:  # noqa: B027 -- most kinds need nothing
-        """Load what `ask` needs; awaited before every call and not counted in its deadline."""
+        """Load what `ask` needs. This is awaited before every call, outside the call's deadline."""
 
     @abstractmethod
     async def ask(self, request: Request) -> Reply:
@@ -133,7 +133,7 @@ class Judge(ABC):
         """
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests that differ only in the sample. Replies come in order and may be fewer.
+        """Send requests that differ only in the sample. Returns replies in order, possibly fewer.
 
         By default, this sends only the first request. The caller then sends the others one by one.
         """
@@ -151,7 +151,7 @@ class Judge(ABC):
         """End long calls with `NotAsked`, because the run is not sending more requests."""
 
     async def aclose(self) -> None:  # noqa: B027 -- most kinds have none
-        """Release connections and models."""
+        """Release connections and loaded models."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.spec.name!r}, {self.spec.model!r})"

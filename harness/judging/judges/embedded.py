@@ -133,7 +133,7 @@ class LexiconJudge(EmbeddedJudge):
             )
 
     async def ask(self, request: Request) -> Reply:
-        """Score the item's text, which is the request's only message."""
+        """Score the sentiment of the item's text, which is the request's only message."""
         compound = self._compound(request.messages[0].content)
         lexicon = self._lexicon
         by_sign = lexicon.positive if compound > 0 else lexicon.negative
@@ -178,7 +178,7 @@ class RandomJudge(EmbeddedJudge):
             super().check(spec, task)
 
     async def ask(self, request: Request) -> Reply:
-        """Draw an option, a response set, or a number."""
+        """Return a random option, response set or number."""
         draw = int(request.hash, 16)  # 256 bits: the remainder is uniform to within 2**-240
         if self._task.bounds:
             low, high = self._task.bounds

@@ -114,11 +114,11 @@ class HttpJudge(PromptedJudge):
         self.wire = Wire(spec.concurrency)
 
     async def ask(self, request: Request) -> Reply:
-        """Send a request and return its reply; for failures, see `response_errors`."""
+        """Send a request and return its reply. `response_errors` classifies failures."""
         return (await self.ask_many([request]))[0]
 
     async def write_requests(self, requests: Iterable[Request]) -> list[PreparedRequest]:
-        """Write requests as they would be sent, without sending anything.
+        """Write requests in the form in which they would be sent, without sending them.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class HttpJudge(PromptedJudge):
             return [await _written(request, wire, judge) for request in requests]
 
     async def read_result(self, request: Request, answer: Response) -> Reply:
-        """Read a response that did not arrive over the judge's own connections.
+        """Parse a response that did not arrive over the judge's own connections.
 
         Raises
         ------
@@ -224,7 +224,7 @@ class EndpointJudge(HttpJudge):
         }
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests that differ only in the sample as one.
+        """Send requests that differ only in the sample as one request.
 
         The server can return fewer replies.
         """

@@ -138,13 +138,13 @@ class HostedJudge(HttpJudge):
         key_of(spec.name, spec.key_env)
 
     async def prepare(self) -> None:
-        """Import litellm in a thread: this takes seconds and must not block other judges."""
+        """Import litellm in a thread, because the import takes seconds."""
         if not self._is_prepared:
             await asyncio.to_thread(load_litellm)
             self._is_prepared = True
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests that differ only in the sample as one.
+        """Send requests that differ only in the sample as one request.
 
         The server can return fewer replies.
         """
@@ -294,7 +294,7 @@ def _transport(wire: Wire, address: str) -> httpx.AsyncBaseTransport:
 
 
 async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exchange) -> bytes:
-    """Send one of litellm's requests and return the body of a successful response."""
+    """Send one of litellm's requests. Return the body of a successful response."""
     url = str(request.url)
     if request.method != "POST" or urlsplit(url)[:2] != urlsplit(address)[:2]:
         raise CallFailed("wrong_address", stops_judge=True, hint="litellm chose a different server")

@@ -128,7 +128,7 @@ class KeepingWire(Wire):
         self.in_use = asyncio.Lock()
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
-        """Return the answer, or keep the request and raise `CallFailed`."""
+        """Return the set answer, or keep the request and raise `CallFailed`."""
         if self.answer is not None:
             return self.answer
         self.prepared = PreparedRequest(url, dict(headers), body)

@@ -110,7 +110,7 @@ class SmolLM2(EndpointJudge):
         )
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests. A prompt longer than the model's context is rejected, never cut."""
+        """Send requests. A prompt that exceeds the model's context is rejected, never cut."""
         async with self._loading:
             if self._server is None:
                 self._server = await asyncio.to_thread(self._load)

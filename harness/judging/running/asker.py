@@ -63,7 +63,7 @@ PAUSE = Pause.PAUSE
 
 
 async def ask_all(judge: JudgeRun) -> None:
-    """Run one judge on all its open units."""
+    """Run one judge on all of its open units."""
     async with asyncio.TaskGroup() as group:
         pool = WorkerPool(judge, group)
         pool.hire()
@@ -121,7 +121,7 @@ class WorkerPool:
             self._group.create_task(self._work())
 
     async def sleep(self, seconds: float) -> None:
-        """Wait, while a substitute can take this worker's slot."""
+        """Sleep, and let a substitute take this worker's slot meanwhile."""
         self._n_waiting += 1
         self.hire()
         try:
@@ -130,7 +130,7 @@ class WorkerPool:
             self._n_waiting -= 1
 
     async def take_stored(self) -> None:
-        """Record the remaining units that have stored replies, without sending any requests."""
+        """Record the remaining units that have stored replies. No requests are sent."""
         recorder = self._judge.session.recorder
         left = [part for unit in self._left for part in unit.split()]
         while batch := [*left, *self._waiting, *islice(self._open_units, self._n_claimed)]:
@@ -140,7 +140,7 @@ class WorkerPool:
             await asyncio.sleep(0)
 
     async def _work(self) -> None:
-        """Process units one after another."""
+        """Process units one after another until none are left."""
         first = self._judge.first
         for unit in self.units:
             if isinstance(unit, Pause):
@@ -166,7 +166,7 @@ class WorkerPool:
         self._n_workers -= 1
 
     async def _answer_early(self, unit: WorkUnit) -> bool:
-        """Process a unit once the judge's first replies permit it, and return whether they did."""
+        """Process a unit if the judge's first replies permit it. Return whether they did."""
         if not await self._judge.may_ask():
             return False
         try:
@@ -226,7 +226,7 @@ class WorkerPool:
                     turn.is_counted = True
 
     async def _record(self, outcome: UnitOutcome) -> None:
-        """Record an outcome, and stop the judge or the run if the outcome requires it."""
+        """Record an outcome. Stop the judge or the run if the outcome requires this."""
         judge, session = self._judge, self._judge.session
         if outcome.failure is not None:
             judge.count_failure(outcome.failure)
@@ -386,7 +386,7 @@ class Places(asyncio.Semaphore):
         self._sleep = sleep
 
     async def sleep(self, seconds: float) -> None:
-        """Wait, while a different call can take this slot."""
+        """Sleep, and let another call take this slot meanwhile."""
         self.release()
         try:
             await self._sleep(seconds)
@@ -475,7 +475,7 @@ class Asker:
         return replace(outcome, failure=self._budget.overrun(self._name))
 
     async def _ask_turn(self, unit: WorkUnit) -> UnitOutcome:
-        """Request a unit's next turn, and the turns after any stored ones."""
+        """Request a unit's next turn and, after stored turns, all later turns."""
         received: list[Reply] = []
         request = self.conversations.request(unit) if unit.has_begun else unit.request_for()
         try:
@@ -506,7 +506,7 @@ class Asker:
         return self.conversations.after_unread(unit, reply, verdict, bought=bought)
 
     async def _obtain(self, request: Request, received: list[Reply], unit: WorkUnit) -> Reply:
-        """Return the reply to one of a unit's requests, stored or newly paid for.
+        """Return the reply to one of a unit's requests, which is either stored or paid for now.
 
         A newly paid reply is added to ``received``. Unless the unit is already claimed, the request
         is claimed first. If this or a different run is already sending the request, this waits for
@@ -535,7 +535,7 @@ class Asker:
         return reply
 
     async def _ask_samples(self, unit: WorkUnit) -> UnitOutcome:
-        """Request several claimed samples at once, for which a server can return fewer replies."""
+        """Request several claimed samples together. A server can return fewer replies."""
         claimed = unit.split()
         replies: list[Reply] = []
         failure: CallFailed | None = None
@@ -568,7 +568,7 @@ class Asker:
         return UnitOutcome(verdicts, replies, failure, next_turns=turns)
 
     async def _call(self, requests: Sequence[Request], elicitation: Elicitation) -> list[Reply]:
-        """Send a request until it is answered, fails for good or may not be sent.
+        """Send a request until it is answered, fails for good or must not be sent.
 
         Requests that differ only in the sample are sent as one, which may return fewer replies. A
         slot is occupied only during an attempt, never between attempts.
@@ -617,7 +617,7 @@ class Asker:
     async def _send_within_budget(
         self, requests: Sequence[Request], elicitation: Elicitation
     ) -> list[Reply]:
-        """Send a request as soon as the budget covers the maximum cost of its replies."""
+        """Send a request once the budget covers the maximum cost of its replies."""
         budget, judge, request = self._budget, self._judge, requests[0]
         spec, n = judge.spec, len(requests)
         most_usd = worst_cost(request, price_of(spec), reply_cap(spec), n)

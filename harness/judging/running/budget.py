@@ -134,7 +134,7 @@ class CostBudget:
         self._waiting: list[asyncio.Future[None]] = []
 
     async def wait_for_room(self, request: str, cost_usd: float) -> None:
-        """Wait as long as the reservations of calls in flight prevent a call from being sent.
+        """Wait while the reservations of other calls prevent this call.
 
         Most calls cost less than their reservation, so a run gets close to its limit before it
         stops.
@@ -151,7 +151,7 @@ class CostBudget:
             await self.next_end()
 
     async def next_end(self) -> None:
-        """Wait until a call ends."""
+        """Wait until any call ends."""
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(ended)
         await ended
@@ -217,10 +217,10 @@ class CostBudget:
             self.spent_usd += received_usd
 
     async def return_allowance(self) -> None:
-        """Return budget reserved for future calls, if there are none, so that others can use it."""
+        """Return unused reservations for future calls, so that other processes can use them."""
 
     async def is_held_by_others(self) -> bool:
-        """Return whether the run's other processes hold part of the budget for calls."""
+        """Return whether the run's other processes hold part of the budget."""
         return False
 
     def stop_waiting(self) -> None:
@@ -304,7 +304,7 @@ class CapTrials:
 
     @asynccontextmanager
     async def admit(self, trial: Trial | None) -> AsyncIterator[bool]:
-        """Wait until a call can be sent, and yield whether it is a first call.
+        """Wait until a call can be sent. Yield whether it is a trial call.
 
         ``trial`` is None for a call that cannot cost more than its reservation.
         """

@@ -235,7 +235,7 @@ class RateGate:
         self._queue: deque[asyncio.Future[None]] = deque()
 
     async def enter(self, tokens: float) -> int:
-        """Wait for a slot, and return the call's ticket. Call `leave` afterwards."""
+        """Wait for a slot, and return the call's ticket. Call `leave` after the call."""
         rate = self.rate
         while rate.in_flight >= rate.n_places:
             await self._wait_turn()
@@ -267,7 +267,7 @@ class RateGate:
             raise NotAsked
 
     async def sleep(self, seconds: float) -> None:
-        """Wait.
+        """Wait for some seconds.
 
         Raises
         ------

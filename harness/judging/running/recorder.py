@@ -141,7 +141,7 @@ class Recorder:
         return not self._n_asking
 
     async def record_soon(self, verdicts: Sequence[Verdict], received: Sequence[Reply]) -> None:
-        """Write verdicts together with other replies that arrive now, and store their replies.
+        """Write verdicts, together with others that arrive now, and store their replies.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class Recorder:
             group.done.set()
 
     async def close(self) -> None:
-        """Write and store the remaining verdicts."""
+        """Write the remaining verdicts and store their replies."""
         self._write_group()
         for storing in self._storing:
             storing.cancel()

@@ -42,7 +42,7 @@ class RetryPolicy:
         attempt: Callable[[], Awaitable[T]],
         sleep: Callable[[float], Awaitable[None]],
     ) -> T:
-        """Retry a failed call until it succeeds, fails for good, or runs out of attempts.
+        """Retry a failed call until it succeeds, fails for good or has no attempts left.
 
         Raises
         ------

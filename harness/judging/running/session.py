@@ -72,7 +72,7 @@ class Session:
         return [next(shares) if j.n_connections else j.spec.concurrency for j in judges]
 
     async def run(self) -> dict[str, str]:
-        """Run until all jobs are done or something ends the session.
+        """Run until all jobs are done or the session is ended early.
 
         Returns
         -------
@@ -100,7 +100,7 @@ class Session:
         return {judge.name: judge.stop_reason for judge in self.state.judges}
 
     async def _ask_in_turns(self) -> None:
-        """Run all jobs, then those that follow from the replies, until there are none."""
+        """Run all jobs, then any jobs that follow from the replies."""
         jobs: Sequence[Job] = [judge.job for judge in self.state.judges]
         while jobs:
             async with asyncio.TaskGroup() as group:
@@ -123,7 +123,7 @@ class Session:
             judge.end()
 
     async def _show_shared_progress(self) -> None:
-        """Report periodically on the progress of all of this run's processes."""
+        """Report the progress of all of this run's processes periodically."""
         while progress := self.state.store.shared_progress():
             self.state.observer.progressed(progress)
             await asyncio.sleep(PROGRESS_EVERY_S)

@@ -107,7 +107,7 @@ class SessionState:
         self.drain()
 
     async def others_paid(self) -> None:
-        """Wait until other processes hold no budget, so that they pay for no more replies."""
+        """Wait until no other process holds budget, so that no more replies are paid for."""
         await self.budget.return_allowance()
         since_s = time.monotonic()
         while not self.is_interrupted and await self.budget.is_held_by_others():
@@ -159,7 +159,7 @@ class JudgeRun:
         return is_lasting(self.stop_reason) and not self.session.is_interrupted
 
     async def may_ask(self) -> bool:
-        """Wait until one more request can be sent, and return False if the judge stops first."""
+        """Wait until one more request can be sent. Return False if the judge stops first."""
         await self.first.enter()
         may_ask = self.may_continue()
         if not may_ask:
@@ -268,7 +268,7 @@ class FirstReplies:
         self._queue: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> None:
-        """Wait for a request's turn. Call `leave` when the request has ended."""
+        """Wait for a request's turn. Call `leave` after the request."""
         if self._queue or not self._has_room:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._queue.append(turn)

@@ -92,7 +92,7 @@ def waiting_for(n_replies: int) -> str:
 async def run_until_stopped(
     session: Session, observer: Observer, stop: StopRequests
 ) -> dict[str, str]:
-    """Run a session to its end, or until someone requests a stop.
+    """Run a session until it ends or someone requests a stop.
 
     Returns
     -------

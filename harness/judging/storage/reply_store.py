@@ -55,7 +55,7 @@ class Store(Protocol):
         """Return stored replies by request hash."""
 
     async def put(self, replies: Sequence[Reply]) -> None:
-        """Store replies and release their requests, and return once their calls can end."""
+        """Store replies and release their requests. Return when the calls can end."""
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
         """Claim the right to send requests that have no holder and no reply."""
