@@ -12,8 +12,8 @@
     ├── OptionError              exit 2   an option has a wrong value, or does not apply
     └── RunError                 exit 2   a run folder is missing, locked, damaged or of another version
 
-Messages say where, what was found, what was expected, full stop, and what to do. They never hold a key, the text
-of an item or a reply. `harness.stats` raises `ValueError` alone.
+Each message gives the place, what was found and what was expected, and then says what to do. Messages never contain
+a key, an item's text or a reply. `harness.stats` only raises `ValueError`.
 """  # noqa: E501 -- the tree is the documentation
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ def use_one_of(name: str, names: Iterable[str], *, none: str) -> str:
     Parameters
     ----------
     name : str
-        The name that is not known.
+        The unknown name.
     names : iterable of str
-        The names that are known.
+        The known names.
     none : str
-        The advice where no name is known.
+        Advice to return if no names are known.
     """
     known = list(names)
     return (
@@ -106,9 +106,9 @@ class HarnessError(Exception):
     Attributes
     ----------
     problem : str
-        Where it is and what was found.
+        The place of the error, and what was found there.
     advice : str
-        What to do about it, as a sentence; empty if the problem says it or it is clear from that.
+        What to do, as a sentence. Empty if the problem makes this clear.
     """
 
     exit_code = ExitCode.WRONG_INPUT
@@ -130,7 +130,7 @@ class OptionError(HarnessError):
     Attributes
     ----------
     option : str
-        Its name in Python; empty where the problem is about none or several.
+        The option's name in Python. Empty if the problem concerns no option or several.
     """
 
     def __init__(
@@ -160,13 +160,13 @@ class Fault(NamedTuple):
     Attributes
     ----------
     place : str
-        Where in the data: ``options.2.key``; empty for the whole.
+        Place in the data, such as ``options.2.key``. Empty for the data as a whole.
     problem : str
-        What is wrong there, without the value, which may be a text of an item.
+        Description of the fault. It omits the value, which can be an item's text.
     kind : str
-        A slug of pydantic, such as ``"missing"``.
+        Slug of the fault in pydantic, such as ``"missing"``.
     found : object
-        The value.
+        The invalid value.
     n_more : int
         Number of other faults.
     """
@@ -244,18 +244,18 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
     reason : str
         A slug that is safe to log, e.g. ``"rate_limited"``, ``"context_length"``, ``"timeout"``.
     retry : bool
-        Whether the same request may succeed if sent again.
+        Whether the same request can succeed if it is sent again.
     retry_after_s : float or None
-        Seconds to wait that the server asked for, if it did.
+        Wait in seconds that the server requested, or None if it requested none.
     stops_judge : bool
         Whether every later request to this judge would fail too (wrong key, quota spent).
     paid : bool
-        Whether the server did reply, so that the unreadable reply was probably paid for.
+        Whether the server replied. The unreadable reply was then probably paid for.
     alike : str
-        What refusals of a server have in common that refuse for the same reason; "" for failures
-        that can pass.
+        Key that a server's rejections for the same reason have in common, or "" for a temporary
+        failure.
     unsent : bool
-        Whether it failed before anything was requested of a model, so that it costs nothing.
+        Whether the call failed before it reached a model, so that it costs nothing.
     """
 
     exit_code = ExitCode.INCOMPLETE
@@ -303,10 +303,10 @@ class NotAsked(Exception):  # noqa: N818 -- a state of the run, not a mistake
     Attributes
     ----------
     held_by : str
-        The command that brings the reply, if the request waits in a batch of another run; empty if
-        the run is draining, the judge has stopped or the budget is spent.
+        The command that collects the reply, if the request is in another run's batch. Empty if the
+        run is ending, the judge has stopped or the budget is spent.
     is_sent : bool
-        Whether the request was sent, so that it may be billed, and its reply is not waited for.
+        Whether the request was sent without waiting for its reply. It can still be billed.
     """
 
     def __init__(self, held_by: str = "", *, is_sent: bool = False) -> None:

@@ -1,7 +1,8 @@
 """Loading of objects by name: plug-ins, and edges that the core does not need.
 
-Without an edge its commands are gone, and what else it offers is refused in one line. Loading a
-library may need state of the process, such as environment variables, to be changed for a while.
+An installation without an edge lacks the edge's commands, and its other features give a one-line
+error. Some libraries need temporary changes to the process while they are loaded, such as
+environment variables.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def load(group: str, name: str, own: Mapping[str, EntryPoint] | None = None) -> 
     name : str
         Name of the entry point.
     own : mapping of str to EntryPoint, optional
-        Those of the package's own, see `built_in`, which no other distribution replaces.
+        This package's own entry points, which other distributions cannot replace. See `built_in`.
 
     Raises
     ------
@@ -121,14 +122,14 @@ def edge(name: str, offers: type[Offers]) -> Offers:
     Parameters
     ----------
     name : str
-        Of the edge.
+        Name of the edge.
     offers : type
-        The protocol of what its `__init__` offers to the caller, which the edge names, too.
+        Protocol that the edge's `__init__` implements.
 
     Raises
     ------
     PluginError
-        If it was left out of this installation.
+        If this installation lacks the edge.
     """
     del offers
     check_edge(name)

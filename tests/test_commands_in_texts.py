@@ -69,7 +69,7 @@ NOT_RUN = {  # texts with a command that no test runs, and why
         "Holdout: harness confirm",
         "MadeTask: harness curate export",
         "NewTaskOptions: harness curate import",
-        "PromptFiles: harness improve writes one",
+        "PromptFiles: harness improve writes such a folder",
         "NextOptions: harness annotate --queue",
         "NextOptions: harness validate",
         "TeamOptions: harness curate next",

@@ -1,4 +1,4 @@
-"""Runs of judges: start, resume, confirm and open them."""
+"""Functions that start, resume, confirm and open runs of judges."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ OF_REPLY = frozenset({"model", "prompt_tokens", "completion_tokens", "cost_usd",
 
 
 class Run:
-    """A run of judges on a task, and its results.
+    """Run of judges on a task, with its results.
 
     Attributes
     ----------
@@ -85,12 +85,12 @@ class Run:
 
     @cached_property
     def validation(self) -> Validation:
-        """The ranking, the metrics and all other contents of ``metrics.json``."""
+        """Contents of ``metrics.json``, such as the ranking and the metrics."""
         return stored_validation(self._folder) or validate_run(self._folder)
 
     @property
     def report_path(self) -> Path:
-        """The report, an HTML page."""
+        """Path of the report, which is an HTML page."""
         return self.path / "report.html"
 
     @cached_property

@@ -243,7 +243,7 @@ class JudgeSpec(BaseModel):
 
     @property
     def asking(self) -> Strategy:
-        """The judge's strategy."""
+        """Strategy with which the judge is prompted."""
         return named(self.strategy)
 
     def n_samples(self, wanted: int | None) -> int:

@@ -93,15 +93,15 @@ class DeclaredOption:
     name : str
         Name of the field, and of the argument in Python.
     kind : type
-        Type of its values, without None; ``tuple`` for several.
+        Type of the values, without None. ``tuple`` if there can be several values.
     values : tuple of str
-        Its possible values, if they are fixed.
+        The possible values, if they are fixed.
     default : object
-        Ellipsis where a value is needed.
+        Default value, or Ellipsis if a value is required.
     repeats, is_split : bool
-        Whether it may be given more than once; whether commas separate its values.
+        Whether the option can be repeated, and whether commas separate its values.
     flag : str
-        Name on the command line: ``--max-cost``.
+        Name on the command line, such as ``--max-cost``.
     declaration : tuple of str
         All names on the command line, such as ``--task``, ``-t`` or ``--item-text/--no-item-text``.
     range : str
@@ -301,7 +301,7 @@ def leave_out(given: Iterable[str], problem: str, instead: str = "") -> None:
     Raises
     ------
     OptionError
-        For the first such option; ``instead`` tells the user what to do.
+        For the first such option. ``instead`` is advice for the user.
     """
     for name in sorted(given):
         raise OptionError("", problem, f"Leave out {{{name}}}{instead}")

@@ -17,7 +17,7 @@ RESULTS_KEPT_S = 29 * 86400.0  # by Anthropic. OpenAI keeps them a day longer
 
 
 class PendingBatch(NamedTuple):
-    """A batch that was submitted, or is about to be.
+    """Batch that was submitted or is about to be submitted.
 
     ``token`` is ours, ``created`` is in seconds since 1970, and ``requests`` has the hashes of the
     requests. ``id`` comes from the provider, and is empty while it is unknown whether the batch was

@@ -1,4 +1,4 @@
-"""A judge that runs in batches, which cost half as much if a provider offers them.
+"""Wrapper to run a judge in batches, which cost half as much at some providers.
 
 A call waits until a batch returns its reply. Waiting calls are submitted together. If an earlier
 session of the run submitted a request, its call waits for that batch.

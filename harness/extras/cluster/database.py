@@ -77,7 +77,7 @@ class StoreAway(CacheUnwritable):
 
 
 class TimedConnection(psycopg.Connection):
-    """A connection that stops waiting for a reply at ``ends_s`` on the monotonic clock.
+    """Connection that stops waiting for replies at ``ends_s`` on the monotonic clock.
 
     A server behind a network partition sends no error, and data that TCP has delivered to a proxy
     has no timeout.

@@ -84,7 +84,7 @@ class RunProcess:
 
 
 def main() -> None:
-    """Connect, start actors, and report how they ended."""
+    """Connect to the cluster, start actors, and report how the actors ended."""
     connection, folder = Connection(int(sys.argv[1])), Path(sys.argv[2])
     run: SharedRun | None = connection.recv()
     actors: list[Any] = []

@@ -105,7 +105,7 @@ class RatingModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """Size of a simulation.
+    """Numbers of populations, items and judges to simulate, with the rating model.
 
     Attributes
     ----------

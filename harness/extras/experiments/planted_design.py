@@ -39,7 +39,7 @@ class DesignJudge:
 
 @dataclass(frozen=True)
 class Design:
-    """A simulated design with a known truth.
+    """Simulated design with a known truth.
 
     Attributes
     ----------

@@ -79,7 +79,7 @@ class FlipRates(_Frozen):
 
 
 class JudgeFlips(_Frozen):
-    """Flip rates of one judge.
+    """Flip rates of one judge in one elicitation.
 
     Attributes
     ----------

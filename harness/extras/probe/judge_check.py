@@ -55,7 +55,7 @@ class PlannedPart(Protocol):
     def __call__(
         self, of_part: Task, samples: int, *, shuffled: bool = False, probe: str = ""
     ) -> Plan:
-        """Return the plan."""
+        """Plan a run on a task's items."""
 
 
 def plans_of_judge(

@@ -26,7 +26,7 @@ RATERS = ""
 
 
 class SelfPreference(BaseModel):
-    """A judge's favour for its own texts, compared with the raters' favour.
+    """Preference of a judge for its own texts, compared with the raters' preference.
 
     Favour is the share of answers that prefer the system's answer (a tie counts half). If items are
     single texts, it is the share of answers that accept a positive option. Differences are averaged

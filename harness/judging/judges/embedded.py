@@ -253,5 +253,5 @@ def local_reply(request: Request, text: str, *, derived: bool = False) -> Reply:
 
 
 def digest(text: str) -> str:
-    """Return the first 32 hex digits of the SHA-256 of a text."""
+    """Return the first 32 hex digits of a text's SHA-256 hash."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]

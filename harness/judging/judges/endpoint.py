@@ -527,7 +527,7 @@ def _with_reasoning(completion: int, prompt: int, usage: JsonObject) -> int:
 
 
 def _reasoning_tokens(usage: JsonObject) -> int:
-    """Return the number of reasoning tokens in a usage or in its details."""
+    """Return the number of reasoning tokens in a ``usage`` object or in its details."""
     if REASONING_MEMBERS.isdisjoint(usage):
         return 0
     most = 0

@@ -125,7 +125,7 @@ def _check_number(n_judges: int, task: Task) -> None:
 
 
 def _check_named(spec: JudgeSpec, task: Task) -> None:
-    """Check that a named judge can run, except for a hosted judge's key."""
+    """Check that a named judge can run. A hosted judge's key is not checked yet."""
     if spec.kind == ENSEMBLE:
         if task.is_open and spec.asking.needs_options:
             raise JudgeError(

@@ -61,7 +61,7 @@ def max_tokens(messages: Sequence[Message], cap: int | None, n: int) -> int:
 
 
 def worst_cost(request: Request, price: Price | None, cap: int | None, n: int = 1) -> float:
-    """Return the maximum cost of ``n`` samples of a request in USD.
+    """Return the maximum cost in USD of ``n`` samples of a request.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ _ROLES = {name: role for role, names in _NAMES.items() for name in names.split()
 
 
 def role(name: str) -> NameRole:
-    """Return the role of a value according to its name.
+    """Return the role of a value, judging by the value's name.
 
     An "answer" is the verdict itself, a "score" is a verdict or a different number, and an "aside"
     is not the verdict, such as reasons or a confidence. For any remaining name, it is "other".

@@ -178,7 +178,7 @@ BLANKS = re.compile(r"[^\S\n]+")
 
 
 def fold(text: str) -> str:
-    """Normalise case, spacing and Unicode composition."""
+    """Normalise a text's case, spacing and Unicode composition."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
@@ -519,7 +519,7 @@ def _extend(readings: set[OptionIndices], matches: OptionIndices) -> set[OptionI
 
 
 def _letters(text: str, names: OptionNames) -> set[OptionIndices]:
-    """Return the reading of concatenated single-letter keys in order: ``AB`` or ``A B``."""
+    """Return the reading of single-letter keys in a row, such as ``AB`` or ``A B``."""
     if not names.letters:
         return set()
     letters = text.split() if " " in text else list(text)

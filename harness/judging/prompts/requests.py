@@ -221,7 +221,7 @@ class _Form(NamedTuple):
 
 
 class Prompts:
-    """Templates for all elicitations, bound to a task. Shared parts are rendered only once.
+    """Templates for all elicitations, bound to a task. Shared parts are rendered once.
 
     Attributes
     ----------

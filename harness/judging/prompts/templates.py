@@ -1,4 +1,4 @@
-"""Prompt templates: text files in parts, with ``{{name}}`` placeholders filled in one pass.
+"""Prompt templates: text files in parts, with ``{{name}}`` placeholders.
 
 A template is UTF-8 text in parts, each below a line with its name in brackets::
 

@@ -80,7 +80,7 @@ async def ask_all(judge: JudgeRun) -> None:
 
 
 class WorkerPool:
-    """Workers that take one judge's units from a shared iterator.
+    """Pool of workers that take one judge's units from a shared iterator.
 
     There is one worker per allowed call in flight. While one backs off, a substitute is hired, up
     to a limit, so that waiting does not delay other units.

@@ -210,7 +210,7 @@ class JudgeRun:
         self._held.update(commands)
 
     def end(self) -> None:
-        """Report the end of this judge to the observer."""
+        """Report to the observer that this judge has ended."""
         observer = self.session.observer
         for command, n in self._held.items():
             observer.say(

@@ -66,7 +66,7 @@ class Job:
         return (self.samples,)
 
     def items_of(self, elicitation: Elicitation) -> tuple[Item, ...]:
-        """Return the items of an elicitation."""
+        """Return the items to request in an elicitation."""
         if elicitation != "paired" or self.pairs is None:
             return self.items
         return tuple(item for item in self.items if item.id in self.pairs)
@@ -203,7 +203,7 @@ class WorkUnit(Struct, gc=False):  # units can't be part of a cycle
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        """The replies of a conversation so far, in order."""
+        """Replies received so far in a conversation, in order."""
         turns = (self.first_unread, self.first, self.unread)
         return tuple(reply for reply in turns if reply is not None)
 

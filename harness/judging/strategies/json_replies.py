@@ -7,7 +7,7 @@ from harness.judging.strategies.strategy import Params, PlainQuestion, with_room
 
 
 class JsonReplies(PlainQuestion):
-    """Strategy that asks the plain question with ``answer: schema``."""
+    """Strategy that asks the plain question and requests replies that follow a JSON schema."""
 
     answer = "schema"
 
