@@ -43,7 +43,7 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 GUARD = Path(__file__).with_name("guard")
 
 settings.register_profile("all", deadline=None, derandomize=True)  # the same hundred in every run
-settings.register_profile("few", settings.get_profile("all"), max_examples=30)  # the first of them
+settings.register_profile("few", settings.get_profile("all"), max_examples=20)  # the first of them
 settings.register_profile("thorough", deadline=None, max_examples=1000)  # new ones
 settings.load_profile("few")  # or pytest --hypothesis-profile=all
 

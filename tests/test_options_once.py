@@ -128,12 +128,21 @@ def test_help_of_the_command_line_is_derived():
     assert "4096 under --max-cost. [1<=x<1e+12]" in shown
 
 
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    """A run, which no test changes."""
+    folder = tmp_path_factory.mktemp("once")
+    make_task_folder(folder / "task", 8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert invoke("run", "--task", "task", "--judges", "random").exit_code == 0
+    return next((folder / "runs").iterdir())
+
+
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    make_task_folder(tmp_path / "task", 8)
-    monkeypatch.chdir(tmp_path)
-    assert invoke("run", "--task", "task", "--judges", "random").exit_code == 0
-    return next((tmp_path / "runs").iterdir())
+def place(run_folder, monkeypatch):
+    monkeypatch.chdir(run_folder.parent.parent)
+    return run_folder
 
 
 @pytest.mark.parametrize(

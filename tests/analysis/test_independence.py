@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.each_case import fast_first
 from support.processes import invoke
 from support.task_folders import write_jsonl
 
@@ -111,7 +112,8 @@ def test_a_statement_of_independence_is_printed_as_the_users(tmp_path, copy):
 
 
 @pytest.mark.parametrize(
-    ("least", "code"), [("use", 1), ("use_if_independent", 0), ("best_not_proven", 0)]
+    ("least", "code"),
+    fast_first(2, [("use", 1), ("use_if_independent", 0), ("best_not_proven", 0)]),
 )
 def test_levels_are_ordered_wherever_one_is_asked_for(tmp_path, copy, least, code):
     """For --fail-unless, a gate, pytest and the published schema."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 from support.analysis_inputs import indeterminate_source, indeterminate_task, source_of, task_of
+from support.each_case import fast_first
 
 from harness.analysis import validate
 from harness.analysis.decision import decide
@@ -41,7 +42,7 @@ def coin(rng, n, samples=1):
     return {f"i{i}": [str(choice) for choice in rng.choice(["A", "B"], samples)] for i in range(n)}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", fast_first(1, range(3)))
 def test_fair_coins_are_not_recommended(seed):
     """ "Use X" was printed in 60 of 60 data sets in which all judges are fair coins."""
     task, truth, rng = rated_items(seed)

@@ -143,21 +143,19 @@ def test_two_files_of_outputs_are_paired_by_their_ids(run):
     assert "20 outputs are rated, and so left" in invoke(*words, "--against", "other.jsonl").stdout
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        (("--items", "none.jsonl", "--against", "old.jsonl"), "none.jsonl"),
-        (("--items", "old.jsonl", "--against", "old.jsonl"), "of system 'old' appears twice"),
-        (("--items", "old.jsonl", "--against", "third.jsonl"), "system 'third' has no"),
-        (("--items", "old.jsonl", "--against", "other.jsonl", "--by", "group"), "no field 'group'"),
-        (("--items", "old.jsonl", "--against", "other.jsonl", "--strata", "system"), "strata"),
-    ],
-)
-def test_two_files_that_rated_items_dont_match_are_refused(run, options, problem):
+def test_two_files_that_rated_items_dont_match_are_refused(run):
     two_files(run.parent.parent)
     write_jsonl(run.parent.parent / "third.jsonl", [{"id": "p1", "text": "a day"}])
-    refused = invoke("estimate", run, "--judge", "lexicon", "-q", *options)
-    assert problem in f"{refused.output}{refused.exception}"
+    old, other = ("--items", "old.jsonl"), ("--against", "other.jsonl")
+    for options, problem in (
+        (("--items", "none.jsonl", "--against", "old.jsonl"), "none.jsonl"),
+        ((*old, "--against", "old.jsonl"), "of system 'old' appears twice"),
+        ((*old, "--against", "third.jsonl"), "system 'third' has no"),
+        ((*old, *other, "--by", "group"), "no field 'group'"),
+        ((*old, *other, "--strata", "system"), "strata"),
+    ):
+        refused = invoke("estimate", run, "--judge", "lexicon", "-q", *options)
+        assert problem in f"{refused.output}{refused.exception}"
     assert not (run / "estimates").exists()
 
 

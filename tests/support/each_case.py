@@ -1,8 +1,10 @@
-"""One test for all rows of a table, which names every row that fails."""
+"""Tables of cases: one test for all rows, or some rows by default and the others if slow."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
+
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,3 +36,16 @@ def for_each(
         return run
 
     return decorate
+
+
+def fast_first(n: int, cases: Iterable[object]) -> list[object]:
+    """Return cases of which the default tests run the first n, and the slow tests the others."""
+    rows = [*cases]
+    assert len(rows) > n
+    return [
+        *rows[:n],
+        *(
+            pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.slow)
+            for row in rows[n:]
+        ),
+    ]

@@ -124,7 +124,10 @@ def test_wide_table_becomes_the_same_task(truth, tmp_path, name, change):
 
 
 @pytest.mark.parametrize("name", RENAMED)
-@pytest.mark.parametrize("columns", [("case", "worker", "relation"), ("q", "who", "x")])
+@pytest.mark.parametrize(
+    "columns",
+    [("case", "worker", "relation"), pytest.param(("q", "who", "x"), marks=pytest.mark.slow)],
+)
 def test_long_table_becomes_the_same_task(truth, tmp_path, name, columns):
     """Raters' rows become judges' only when the user says so; each row is there again."""
     items, ratings, verdicts = truth_rows(truth, name)

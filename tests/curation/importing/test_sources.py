@@ -246,7 +246,7 @@ def two_encodings(path):
         ("t.xlsx", far_cell, "crashes the reader of xlsx (SIGABRT): it is damaged, or takes more"),
         ("t.xlsx", open_tags, "cannot be read as xlsx"),
         pytest.param("t.arrow", repeated_entry, "unpacks to more than 1073741824", marks=SLOW),
-        ("t.arrow", many_nulls, "found more than 5000000 rows"),
+        pytest.param("t.arrow", many_nulls, "found more than 5000000 rows", marks=SLOW),
     ],
 )
 def test_hostile_files_are_one_line(tmp_path, name, save, words):

@@ -13,7 +13,8 @@ import pytest
 from support.table_corpus import SHAPES, corpus, write_corpus
 from support.table_scores import Score, score, summary
 
-LEAST_RIGHT = 90
+LEAST_RIGHT = 0.45
+SOME = ("0", "4", "8", "9")  # of the ten variants of a shape: words, opaque headers, and the twin
 UNKNOWN = {"text_is_item", "listed_ratings", "pairs", "likert", "odd_files", "exports", "counts"}
 
 
@@ -24,9 +25,11 @@ def cases(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def scores(cases) -> list[Score]:
-    return [score(case, cases.parent / "made") for case in sorted(cases.iterdir())]
+@pytest.fixture(scope="module", params=["some", pytest.param("all", marks=pytest.mark.slow)])
+def scores(request, cases) -> list[Score]:
+    chosen = [case for case in sorted(cases.iterdir()) if case.name[-1] in SOME]
+    chosen = chosen if request.param == "some" else sorted(cases.iterdir())
+    return [score(case, cases.parent / "made") for case in chosen]
 
 
 def test_the_corpus_is_the_same_in_every_process_and_has_ten_tables_per_shape(cases):
@@ -48,7 +51,8 @@ def test_no_table_is_read_wrong(scores, tmp_path):
 
 def test_most_tables_are_read_unasked(scores):
     """Plain shapes need no option."""
-    assert sum(s.outcome == "right" for s in scores) >= LEAST_RIGHT, summary(scores)
+    n_right = sum(s.outcome == "right" for s in scores)
+    assert n_right >= LEAST_RIGHT * len(scores), summary(scores)
 
 
 def test_tables_whose_values_imply_no_roles_are_asked_about(scores):

@@ -143,7 +143,10 @@ def test_interval_of_one_judge_misses_where_it_was_chosen_among_ten():
     assert intervals(draw(cell, SIMULATED), 1).coverage(0.02) < 0.93
 
 
-@pytest.mark.parametrize("betas", [(0.0, 0.0), (0.05, 0.15), (0.1, 0.5)])
+@pytest.mark.parametrize(
+    "betas",
+    [(0.05, 0.15), *(pytest.param(b, marks=pytest.mark.slow) for b in ((0.0, 0.0), (0.1, 0.5)))],
+)
 def test_every_point_of_the_identified_set_is_covered(betas):
     """With beta anywhere in its interval, the share is covered at least 93 % of the time."""
     assert min(identified(Cell(100, 2000, 0.1, "weak"), SIMULATED, betas)) >= 0.93 - ERROR

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import stdtrit
+from support.each_case import fast_first
 
 from harness.stats.data.arrays import BLOCK, ratio
 from harness.stats.data.forms import hard
@@ -61,7 +62,7 @@ def variances(ratings, contributions):
     return items, *raters.with_items(items, n - 1.0)
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", fast_first(1, METRICS))
 def test_coverage_with_severe_and_lenient_raters(name):
     """Seven raters of 50 items: 92 to 99 % of intervals hold the value that the design expects."""
     metric, form = METRICS[name]

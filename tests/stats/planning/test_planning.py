@@ -7,6 +7,7 @@ from math import isnan, sqrt
 
 import numpy as np
 import pytest
+from support.each_case import fast_first
 
 from harness.stats import AltTestDesign, OptionSpace, RatingTable, Resampling
 from harness.stats.alt_test.margin_tests import score_test
@@ -65,7 +66,7 @@ def item_scores(ratings, replies):
 
 
 @pytest.mark.parametrize("raters", [RATERS, PlantedRaters((0.2, 0.3, 0.5), 0.75)])
-@pytest.mark.parametrize(("n_raters", "n_replies"), [(1, 1), (4, 1), (1, 3), (4, 3)])
+@pytest.mark.parametrize(("n_raters", "n_replies"), fast_first(2, [(1, 1), (4, 3), (4, 1), (1, 3)]))
 def test_planted_variances_are_those_of_draws(n_raters, n_replies, raters):
     """Of a judge's agreement, and of the difference of two, at every number of answers."""
     ratings, (first, second) = draw(100_000, n_raters, n_replies, (0.7, 0.65), 1, raters=raters)

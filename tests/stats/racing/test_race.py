@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.each_case import fast_first
 
 from benchmarks.racing import (
     DATA_SETS,
@@ -208,7 +209,7 @@ def test_unknown_loss_is_refused():
         loss_table("regret", np.ones((1, 2)))
 
 
-@pytest.mark.parametrize(("n_judges", "within"), [(2, 0.05), (6, 0.05), (6, 0.02)])
+@pytest.mark.parametrize(("n_judges", "within"), fast_first(1, [(2, 0.05), (6, 0.05), (6, 0.02)]))
 def test_wrong_judge_is_rarely_returned_at_the_limit(n_judges, within):
     """A judge worse than the best by exactly the margin is returned in at most 5 % of races."""
     n_orders = 200
