@@ -146,6 +146,7 @@ def test_run_works_inside_a_running_loop():
     assert asyncio.run(notebook()).exit_code == ExitCode.DONE
 
 
+@pytest.mark.slow
 def test_arun_leaves_the_loop_free():
     """While judges are asked, other tasks of the loop go on; concurrent runs take turns."""
     ticks = []

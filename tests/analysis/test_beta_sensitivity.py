@@ -350,6 +350,7 @@ def test_translation_of_independent_calls_is_that_of_the_likelihood(source, resu
     assert result.human_translation is None  # they gave forced choices alone
 
 
+@pytest.mark.slow
 def test_bounds_that_are_not_there_say_why():
     """Response sets were given, and the report says over what the others hold."""
     inputs = prepare(indeterminate_source(indeterminate_task(12, paired=12), n_resamples=10))

@@ -66,6 +66,7 @@ def test_constant_judge_is_not_recommended(share):
     assert decision.reason == "not_better_than_baselines"
 
 
+@pytest.mark.slow
 def test_copy_that_abstains_on_hard_items_does_not_beat_the_original():
     """A copy of a judge beat it by abstaining on the items that are coin flips."""
     task, truth, rng = rated_items(5, n=100)
@@ -151,6 +152,7 @@ def test_silence_on_lost_items_can_be_counted_as_losses():
     assert shared.decision.checks["with_losses"].rival == "steady"
 
 
+@pytest.mark.slow
 def test_ten_replies_are_no_advantage_in_the_annotator_test():
     """A judge that is asked ten times is tested on as many replies as one that is asked once: by
     the mode of ten, replies of accuracy .65 would pass for a judge of .85."""

@@ -123,6 +123,7 @@ def test_a_file_of_numbers_was_told_to_ask_for_both_forms():
     assert "Next: Rank by forced choices: `--ranks-by forced_choice`." in text
 
 
+@pytest.mark.slow
 def test_a_judge_that_was_not_asked_was_said_to_have_answered_none():
     """Beside one that was, "less than 90% was answered: lenient 0.0%" was no answer of its."""
     source = indeterminate_source(indeterminate_task(paired=60), judges=("strict", "lenient"))

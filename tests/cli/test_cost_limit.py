@@ -194,6 +194,7 @@ def test_judges_in_batches_share_one_budget(place, n_judges):
         assert invoke("resume", "--max-cost", 50).exit_code == 0
 
 
+@pytest.mark.slow
 def test_calls_without_a_count_of_tokens_were_free_after_a_resume(place, stub):
     """A reply without usage counts as the most that it may cost, in this run and in the next."""
     far = local(stub, bill="90", at={"fault": "nousage"}, params={"max_tokens": 100})

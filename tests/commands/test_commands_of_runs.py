@@ -81,6 +81,7 @@ def test_a_run_says_how_to_see_all_runs(place, stub):
 
 
 @situation("_print_card: harness report {} # shows this card")
+@pytest.mark.slow
 def test_the_report_of_a_run_shows_its_checks_as_the_card_says(place, stub):
     """The folder's name needs quotes."""
     write_judges(stub, far=({"say": "A"}, {}))
@@ -111,6 +112,7 @@ def test_a_race_that_was_stopped_goes_on_as_its_result_says(place, stub, place_o
 
 
 @situation("_answering: command_to_resume()")
+@pytest.mark.slow
 def test_judges_that_never_answered_are_run_again(place, stub):
     """Its server failed: every request is sent again."""
     run, asked = run_of("--judges", "far", "--base-url", stub.url(fault="400"))
@@ -159,6 +161,7 @@ def test_a_recommended_judge_is_watched_as_its_result_says(good_run):
 
 
 @situation("_searching: command_to_improve()")
+@pytest.mark.slow
 def test_a_judge_that_is_not_good_enough_is_improved_as_its_result_says(place, stub):
     """The way out was "try another prompt", and a search for one stood beside it unnamed."""
     run, _ = run_of("--judges", "far", "--base-url", stub.url(say="A"), "--samples", 1)
@@ -231,6 +234,7 @@ def test_a_search_that_stopped_goes_on_as_it_says(place, stub):
 
 
 @situation("study: harness report {} {}")
+@pytest.mark.slow
 def test_two_runs_of_a_task_are_compared_as_the_study_says(good_run, stub):
     """`harness report` was printed without the runs."""
     second = shutil.copytree(good_run, f"{good_run}b")

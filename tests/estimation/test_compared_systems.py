@@ -130,6 +130,7 @@ def test_the_orders_of_a_judge_that_prefers_a_place_cancel(tmp_path):
     assert quantity.labels(task, task.items).tolist() == [0.5, 0.5]
 
 
+@pytest.mark.slow
 def test_too_few_comparisons_are_na_with_their_number(run):
     rows = new_rows()
     write_jsonl(run.parent.parent / "new.jsonl", [row for row in rows if row["x"] != "hen"])

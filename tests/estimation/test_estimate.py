@@ -137,6 +137,7 @@ def test_judge_that_cannot_be_read_is_shown_and_continued_as_the_message_says(as
     assert invoke(*command, "--refresh").exit_code == 0
 
 
+@pytest.mark.slow
 def test_judge_that_is_always_refused_is_to_be_changed_first(asked, tmp_path):
     """Repeating the command alone would not help, so the message says what would."""
     asked("A", fault="400")
@@ -148,6 +149,7 @@ def test_judge_that_is_always_refused_is_to_be_changed_first(asked, tmp_path):
     assert invoke("estimate", "--judge", "far", "--items", items).exit_code == 0
 
 
+@pytest.mark.slow
 def test_cost_limit_is_raised_as_the_message_says(asked, tmp_path):
     """The same command under the same limit sends nothing more."""
     command = ("estimate", "--judge", "far", "--items", write_items(tmp_path / "new.jsonl", 60))

@@ -136,6 +136,7 @@ def test_strata_are_the_same_in_every_format(run, tmp_path, name):
     assert found["strata"] == wanted["strata"]
 
 
+@pytest.mark.slow
 def test_languages_of_no_unlabelled_item_are_left_out(run, tmp_path):
     """They say nothing of these items, and are counted."""
     rows = [row for row in read(tmp_path / "new.jsonl") if row["language"] != "fr"]
@@ -265,6 +266,7 @@ def test_rare_stratum_without_positive_ratings_keeps_a_wide_interval(run, tmp_pa
     assert shown["mean"]["estimate"]["low"] < 0.001
 
 
+@pytest.mark.slow
 def test_groups_of_unlabelled_items_are_read_from_the_file(run, tmp_path):
     """400 verdicts in 20 groups say less than 400 of independent items."""
     rows = read(tmp_path / "new.jsonl")

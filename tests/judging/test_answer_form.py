@@ -196,6 +196,7 @@ def test_baseline_keeps_its_form_of_answer(tmp_path, stub):
     assert not any("response_format" in body for body in bodies)
 
 
+@pytest.mark.slow
 def test_resumed_run_says_that_it_keeps_its_form_of_answer(tmp_path, stub):
     """It sends what it was started with."""
     task = make_task_folder(tmp_path / "small", 6, response_sets=False)

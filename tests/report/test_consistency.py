@@ -9,6 +9,7 @@ from html import unescape
 
 import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
+from support.each_case import fast_first
 
 from harness.analysis import validate
 from harness.report import decision, judge_card, page, render
@@ -71,7 +72,7 @@ CASES = (
 )
 
 
-@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.__name__)
+@pytest.fixture(scope="module", params=fast_first(4, CASES), ids=lambda case: case.__name__)
 def case(request):
     """A validation, and its source."""
     source = request.param()

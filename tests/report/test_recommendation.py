@@ -196,6 +196,7 @@ def test_assumed_beta_is_part_of_the_recommendation():
     assert "if 40 % of the raters who chose a negative option would accept" in text[0]
 
 
+@pytest.mark.slow
 def test_break_even_was_silent_about_distinguishable_judges_if_another_was_close():
     """It says how firm the winner is; where a judge is close to the first, it leaves that one out.
 

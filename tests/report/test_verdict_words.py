@@ -230,6 +230,7 @@ def test_a_confidence_level_is_never_rounded(good):
         assert "98%" not in text
 
 
+@pytest.mark.slow
 def test_the_page_counts_the_rated_items_that_are_compared_like_the_first_lines():
     """Its table said "of" the items that the metric can use, the terminal "of" all rated ones."""
     task = indeterminate_task(n=40, paired=30, ranks_by="response_set")

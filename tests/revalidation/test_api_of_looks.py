@@ -84,6 +84,7 @@ def test_assert_unchanged_shows_the_sentence_and_the_condition(schedule, stub):
         assert_unchanged(schedule.run, judges="b")
 
 
+@pytest.mark.slow
 def test_looks_are_excluded_and_accepted_and_alerts_are_posted_from_python(schedule, stub):
     """As by the command, with the same words and the same history."""
     harness.revalidate(schedule.run, judges="a")

@@ -94,6 +94,7 @@ def test_look_dated_in_the_future_isnt_continued(schedule):
     assert f"looks/0001 is dated {days_ago(-30)}, which is ahead of this machine's clock" in said
 
 
+@pytest.mark.slow
 def test_complete_look_that_wasnt_recorded_keeps_its_date(schedule):
     """A full disk ended it, say: its replies make a round of their day, today's follows."""
     schedule.look()
@@ -162,6 +163,7 @@ def test_lost_alarm_is_printed_until_the_next_look(schedule):
     schedule.look()
 
 
+@pytest.mark.slow
 def test_look_without_its_manifest_isnt_continued(schedule):
     """Its log alone doesn't show when it was made."""
     schedule.look()

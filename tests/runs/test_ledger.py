@@ -147,7 +147,16 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+MORE_CHANGES = {"a rating removed", "raters renamed"}  # in the slow tests
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(change, id=name, marks=[pytest.mark.slow] if name in MORE_CHANGES else [])
+        for name, change in CHANGES.items()
+    ],
+)
 def test_changed_ratings_are_of_the_same_series(task, change):
     """What was spent stays spent, in a copy of the task under another name."""
     validated(task, 1)

@@ -270,8 +270,10 @@ def _is_flat_list(value: str) -> bool:
 
 def holds_ballots(column: Column) -> bool:
     """Return whether all cells give labels by rater, and these labels are few and repeated."""
+    if not column.values or ballots_by_rater(column.values[0]) is None:
+        return False  # most columns, at the cost of one cell
     ballots = [ballots_by_rater(value) for value in column.values[:LOOKED_AT]]
-    if not ballots or None in ballots:
+    if None in ballots:
         return False
     if any(len({who for who, _ in of or ()}) < len(of or ()) for of in ballots):
         return False  # a name twice: it is the label

@@ -158,6 +158,7 @@ def test_the_card_of_a_run_is_in_its_report(run):
     assert isinstance(invoke("report", run.path).exception, HarnessError)
 
 
+@pytest.mark.slow
 def test_a_run_is_checked_only_on_its_own_items(run):
     """Exit code 2 with another task, and with a judge that it didn't ask."""
     refused = invoke("check", "random", "toxicity", "--run", run.path)

@@ -257,6 +257,7 @@ def test_advice_for_a_refused_parameter_helps(stub, folder, tmp_path, case):
     assert answered.exit_code == 0, answered.output
 
 
+@pytest.mark.slow
 def test_judge_without_an_entry_is_given_one(stub, folder, tmp_path):
     """A model that is named on the command line has no entry in judges.yaml yet."""
     url = stub.url(refuse=REFUSED_TEMPERATURE)

@@ -289,4 +289,4 @@ class Promises(RuleBasedStateMachine):
 
 
 TestPromises = Promises.TestCase
-TestPromises.settings = settings(max_examples=10, stateful_step_count=7, deadline=None)
+TestPromises.settings = settings(max_examples=5, stateful_step_count=7, deadline=None)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+import pytest
 from support.judge_runs import RecordingObserver, run_judge
 from support.task_folders import make_task_folder
 
@@ -64,6 +65,7 @@ def test_stopped_process_that_holds_a_request_is_named(tmp_path, monkeypatch):
     assert f"(kill {process.pid})" in line
 
 
+@pytest.mark.slow
 def test_stopped_process_that_opens_the_cache_is_named(tmp_path, monkeypatch):
     """So is one that keeps others from opening the cache at all."""
     monkeypatch.setattr(response_cache, "NOTICE_AFTER_S", 0.1)
