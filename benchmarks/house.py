@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import harness
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import FrameType
 
 PACKAGE = Path(harness.__file__).parent
@@ -39,7 +39,12 @@ Graph: TypeAlias = "Mapping[str, frozenset[str]]"
 
 
 @cache
-def import_graph() -> Graph:
+def nodes_of(path: Path) -> Iterable[ast.AST]:
+    """Return all syntax nodes of a file."""
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def import_graph(nodes_of: Callable[[Path], Iterable[ast.AST]] = nodes_of) -> Graph:
     """Return which files of the package each file imports, by the names of modules."""
     files = {
         ".".join(part for part in path.relative_to(PACKAGE.parent).with_suffix("").parts): path
@@ -48,13 +53,13 @@ def import_graph() -> Graph:
     }
     named = {name.removesuffix(".__init__"): path for name, path in files.items()}
     return {
-        name: frozenset(_imports(path, named.keys())) - {name, "harness"}
+        name: frozenset(_imports(nodes_of(path), named.keys())) - {name, "harness"}
         for name, path in named.items()
     }
 
 
-def _imports(path: Path, names: object) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def _imports(nodes: Iterable[ast.AST], names: object) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, ValidationError
-from support.source_trees import tree_of
+from support.source_trees import nodes_of
 
 import harness
 from harness import errors
@@ -44,9 +44,9 @@ def test_a_problem_that_is_a_sentence_gets_no_second_full_stop(end):
     assert str(error) == "FOUND --TWO. KEEP ONE"
 
 
-def errors_of(tree):
+def errors_of(nodes):
     """Return the literal texts of all errors that a module raises: of a kind, in an argument."""
-    for call in ast.walk(tree):
+    for call in nodes:
         if isinstance(call, ast.Call):
             kind = getattr(call.func, "id", getattr(call.func, "attr", ""))
             if kind.endswith("Error") or kind in UNLIKE_ERRORS:
@@ -61,7 +61,7 @@ def test_advice_is_a_sentence_of_its_own():
     for path in sources():
         if path.is_relative_to(HARNESS / "stats"):
             continue
-        for kind, k, argument in errors_of(tree_of(path)):
+        for kind, k, argument in errors_of(nodes_of(path)):
             parts = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
             said = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
             has_advice = issubclass(getattr(errors, kind, object), HarnessError)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import inspect
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from support.source_trees import nodes_of, tree_of
+from support.source_trees import nodes_of
 from support.task_folders import make_task_folder
 
 from harness.judging.computed_verdicts import computed_verdicts
@@ -20,6 +21,9 @@ from harness.judging.prompts.requests import Prompts
 from harness.judging.strategies.strategy import DEFAULT, Strategy
 from harness.judging.strategies.strategy_registry import BUILT_IN, joined, named
 from harness.tasks import load_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PACKAGE = Path(inspect.getfile(Strategy)).parents[2]
 FOLDER = PACKAGE / "judging" / "strategies"
@@ -147,12 +151,12 @@ def test_unknown_strategies_are_rejected(name):
         named(name)
 
 
-def names_compared(tree: ast.Module) -> list[tuple[int, str]]:
+def names_compared(nodes: Iterable[ast.AST]) -> list[tuple[int, str]]:
     """Lines on which a strategy's name, or a value called strategy, is compared or looked up."""
     names = {*BUILT_IN, *NUMBERED.values()} - {"json", "logprob", "mean", "majority", "weighted"}
     names |= {place.value.partition(":")[2] for place in BUILT_IN.values()}  # names of classes
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         parts: list[ast.expr] = []
         if isinstance(node, ast.Compare):
             parts = [node.left, *node.comparators]
@@ -185,7 +189,7 @@ def test_no_module_outside_the_folder_compares_the_name_of_a_strategy():
     for path in sorted(PACKAGE.rglob("*.py")):
         if FOLDER in path.parents or "_bundled" in path.parts:
             continue
-        compared = names_compared(tree_of(path))
+        compared = names_compared(nodes_of(path))
         faults += [f"{path.relative_to(PACKAGE)}:{n}: {code}" for n, code in compared]
     assert faults == []
 
@@ -219,5 +223,6 @@ def test_the_comparison_of_a_name_is_found():
         "FEW_SHOT.fullmatch(strategy)",
         "match spec.strategy:\n    case 'cot':\n        pass",
     ):
-        assert names_compared(ast.parse(code)), code
-    assert not names_compared(ast.parse("spec.asking.gives_reasons and kind == 'paired'"))
+        assert names_compared(ast.walk(ast.parse(code))), code
+    other = ast.parse("spec.asking.gives_reasons and kind == 'paired'")
+    assert not names_compared(ast.walk(other))
