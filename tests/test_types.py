@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from support.source_trees import nodes_of
+from support.source_trees import nodes_of, tree_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
 RECORD = "dict[str, Any]"
@@ -55,13 +55,13 @@ def annotations() -> tuple[Annotation, ...]:
     for path in sorted(HARNESS.rglob("*.py")):
         if "_bundled" not in path.parts:
             module = ".".join(path.relative_to(HARNESS).with_suffix("").parts)
-            found += (Annotation(module, *row) for row in rows_of(nodes_of(path)))
+            found += (Annotation(module, *row) for row in rows_of(path))
     return tuple(found)
 
 
-def rows_of(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str, str, str]]:
+def rows_of(path: Path) -> Iterator[tuple[str, str, str, str]]:
     """Yield kind, owner, name and text of the annotations of a module."""
-    for node in nodes:
+    for node in nodes_of(path):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield "returned", node.name, "", written(node.returns)
@@ -73,7 +73,7 @@ def rows_of(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str, str, str]]:
                     yield "field", node.name, ast.unparse(part.target), written(part.annotation)
             case ast.AnnAssign():  # fields once more
                 yield "variable", "", ast.unparse(node.target), written(node.annotation)
-    for node in tree.body:
+    for node in tree_of(path).body:
         if isinstance(node, ast.AnnAssign) and written(node.annotation) == "TypeAlias":
             yield "alias", "", ast.unparse(node.target), written(node.value)
 
