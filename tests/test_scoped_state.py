@@ -184,7 +184,7 @@ def test_the_limit_of_csv_is_put_back(tmp_path, own_limit):
     next(rows)
     rows.close()
     assert csv.field_size_limit() == own_limit
-    with pytest.raises(PlaceError, match="Is a quote left open"):
+    with pytest.raises(PlaceError, match="Check for a quote"):
         list(csv_rows(long_table(tmp_path / "open.csv", last='c,"3\n'), (), Limits()))
     assert csv.field_size_limit() == own_limit
 

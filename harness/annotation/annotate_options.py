@@ -15,16 +15,17 @@ class PageOptions(Options):
     asked_form: Elicitation = option(
         "forced_choice",
         (
-            "What raters are asked: one option, all reasonable options, or first the set and "
-            "then the option."
+            "The question: one option, all reasonable options, or first the set and then a choice "
+            "from it."
         ),
         flag="--elicitation",
     )
     queue: Path | None = option(
-        None, "Table of what to rate: item and, optionally, elicitation and raters."
+        None,
+        "Table of items to rate, with the column item and, optionally, elicitation and raters.",
     )
     checks: Path | None = option(
-        None, "Table of attention checks: id, the fields shown, and answer."
+        None, "Table of attention checks, with the columns id, answer and the fields shown."
     )
     port: int = option(0, "Port on 127.0.0.1; 0 for any free port.", ge=0, le=65535)
 
@@ -40,5 +41,5 @@ class MergeOptions(CollectedRaters):
     """Options that select the ratings to add to a task."""
 
     outdated: bool = option(
-        False, "Also add ratings of earlier versions of the item's text or options."
+        False, "Also add ratings made before an item's text or options changed."
     )

@@ -270,7 +270,7 @@ def _is_present(answer: Answer, rater: str, present: Present, where: str) -> boo
     if value is not None and value != answer.value:
         raise TaskError(
             f"{where}: {rater} rated item {answer.item!r} ({answer.elicitation}) differently in "
-            "the task's ratings. Remove that rating from them to merge this answer."
+            "the task's ratings. To merge this answer, remove that rating from the task."
         )
     return value is not None
 

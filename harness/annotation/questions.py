@@ -209,13 +209,13 @@ def check_form(form: JudgeElicitation, task: Task) -> None:
     """Reject a form that the task doesn't support. The `TaskError` says what to do."""
     if task.is_open and form != "forced_choice":
         raise TaskError(
-            f"task {task.name}: a {task.scale} scale has no options, so there is no {form}. "
-            "Leave out the form."
+            f"task {task.name}: a {task.scale} scale has no options, so it doesn't support {form}. "
+            f"Leave out the form."
         )
     if form not in task.elicitations:
         raise TaskError(
-            f"task {task.name}: with {len(task.options)} options the form {form} needs the "
-            "possible sets. List the response_sets in task.yaml, or use forced_choice."
+            f"task {task.name}: with {len(task.options)} options the form {form} needs a list of "
+            f"possible sets. List the response_sets in task.yaml, or use forced_choice."
         )
 
 

@@ -135,7 +135,7 @@ def read_answers(path: Path, task: Task) -> LoggedAnswers:
 def _check_rater(logged: str, rater: str, path: Path) -> None:
     """Reject a different rater's log, which can have the same path if file names ignore case."""
     if logged != rater:
-        raise TaskError(f"{path}: these are ratings of {logged!r}, not of {rater!r}.")
+        raise TaskError(f"{path}: this log contains ratings by {logged!r}, not by {rater!r}.")
 
 
 _decode_answer = msgspec.json.Decoder(Answer).decode

@@ -194,7 +194,7 @@ class RatingSession:
         checked = checked_value(self.task, step.elicitation, self._swapped(value, screen))
         members = self._endorsed(step)
         if members and checked not in (*members, CANNOT_ASSESS):
-            raise ValueError("Choose an option of your set, or change the set.")
+            raise ValueError("Choose an option from your set, or change the set.")
         return checked
 
     def _swapped(self, value: str | Sequence[str], screen: Screen) -> str | list[str]:

@@ -158,7 +158,7 @@ def _contact(spec: JudgeSpec, url: str) -> str:
     status = asyncio.run(_status_of(f"{url}/models", spec))
     if status is None:
         raise RunError(
-            f"{url}: no answer within {CONTACT_S:g} s", capitalised(MEANINGS["unreachable"])
+            f"{url}: no response within {CONTACT_S:g} s", capitalised(MEANINGS["unreachable"])
         )
     reason = failure_of(status, {}, b"").reason
     if reason in {"unauthorized", "forbidden", "redirect_refused"}:
@@ -192,7 +192,7 @@ async def _status_of(url: str, spec: JudgeSpec) -> int | None:
 def _cache(folder: Path) -> str:
     """Check the response cache, without writing to it."""
     if not folder.exists():
-        return "empty. The first run creates it"
+        return "not created yet. The first run creates it"
     if not folder.is_dir():
         raise RunError("not a folder", "Choose a different one with --cache DIR")
     n_replies = measure_cache(folder, timeout_s=LOCK_TIMEOUT_S).n_replies

@@ -179,7 +179,7 @@ def _check(
     name = condition.judge or decision.judge
     if name is None or name not in judges:
         raced = name is not None or decision.reason == "raced"
-        reason = RACED if raced else "the decision names no judge"
+        reason = RACED if raced else "the decision doesn't name a judge"
         return result(passed=False, judge=name, value=None, reason=reason)
     estimate = _estimate(validation, judges[name], condition.quantity.name)
     return _compared(text, condition, name, estimate)
@@ -193,7 +193,7 @@ def _check_estimated(
     name = condition.judge or (next(iter(differences)) if len(differences) == 1 else chosen)
     estimate = differences.get(name or "", {}).get(condition.quantity.name)
     if name is None or estimate is None:
-        reason = "this judge has no such estimate" if name else "the decision names no judge"
+        reason = "this judge has no such estimate" if name else "the decision doesn't name a judge"
         return GateResult(requirement=text, passed=False, judge=name, value=None, reason=reason)
     return _compared(text, condition, name, estimate)
 

@@ -229,7 +229,7 @@ def plan_run(
         first=config.prompts,
     )
     if config.prompts and not prompts.uses(config.prompts):
-        problem = "no template or demonstrations that these judges need"
+        problem = "the folder contains no template or demonstrations that these judges need"
         raise OptionError("prompts", problem, "Pass a different folder", found=str(config.prompts))
     return replace(
         checked_plan(loaded, config, specs, prompts),
@@ -405,7 +405,7 @@ def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[
     added = spec.asking.extra_items(task, items)
     if taken := [item.id for item in added if item.id in task.by_id]:
         raise TaskError(
-            f"task {task.name}: {spec.name} uses the id {taken[0]!r} itself. Rename the item."
+            f"task {task.name}: {spec.name} reserves the id {taken[0]!r}. Rename the item."
         )
     return (*added, *items)
 
@@ -422,10 +422,12 @@ def check_race(options: RunOptions, place: Place = HERE) -> None:
         given = {"within": options.within is not None, "complete_winner": options.complete_winner}
         for name, is_given in given.items():
             if is_given:
-                raise OptionError("", f"{{{name}}} goes with a race", "Add {race}, or drop it")
+                raise OptionError(
+                    "", f"{{{name}}} works only with a race", "Add {race}, or drop it"
+                )
         return
     if options.batch:
-        problem = "a race decides what to send after every few items, but batches take hours"
+        problem = "a race selects requests after every few items, but batches take hours"
         raise OptionError("", problem, "Drop {batch} or {race}")
     if place.store is not None:
         raise OptionError("", "a race runs in one process", "Drop {store} or {race}")

@@ -461,8 +461,8 @@ def _possibly_spent(assumed_usd: float) -> str:
     if not assumed_usd:
         return ""
     return (
-        f" ${assumed_usd:.4f} of it may have gone to calls without a reported cost, such as "
-        "calls in flight when a run was killed."
+        f" ${assumed_usd:.4f} of it could have been spent on calls without a reported cost, such "
+        f"as calls in flight when a run was killed."
     )
 
 

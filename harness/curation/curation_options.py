@@ -60,7 +60,7 @@ class FindingOptions(VerdictFile, Seed):
 class NewTask(Options):
     """Option for the folder of a task's new version."""
 
-    new_name: str = option(..., "Name or path of the folder to make.", flag="--as")
+    new_name: str = option(..., "Name or path of the folder to create.", flag="--as")
 
 
 class NewTaskOptions(Options):
@@ -96,7 +96,7 @@ class Budget(Options):
 class NextOptions(Tau, Budget, FindingOptions):
     """Options for the number and purpose of ratings to list."""
 
-    quantity: QueuePurpose = option("consistency", "What the ratings are for.", flag="--for")
+    quantity: QueuePurpose = option("consistency", "Purpose of the ratings.", flag="--for")
     slice_of: str | None = option(
         None,
         "Only items of a slice, such as language=de, named as in harness validate.",
@@ -130,7 +130,7 @@ class DrawOptions(Seed, Out, NewTask, Budget, JudgeName):
 
 def _levels(levels: object) -> object:
     if isinstance(levels, list) and not set(levels) <= {str(level) for level in DECILES}:
-        raise ValueError("expected per cents in steps of ten, such as 10,20")
+        raise ValueError("expected percentages in steps of ten, such as 10,20")
     return levels
 
 
@@ -142,7 +142,9 @@ class SampleOptions(NewTask):
 
     n_drawn: int = option(..., "Number of items.", flag="--items", ge=1)
     drawn_by: SampledBy | None = option(
-        None, "Draw equal numbers of items by this, instead of a random sample.", flag="--by"
+        None,
+        "Draw the same number of items for each value of this, instead of a random sample.",
+        flag="--by",
     )
     levels: Annotated[tuple[int, ...], BeforeValidator(_levels)] = option(
         (10, 20, 30, 40, 50),  # Guerdan et al. 2025, appendix E
@@ -185,11 +187,9 @@ class TeamOptions(VerdictFile, Seed):
         flag="--elicitation",
     )
     team_queue: Path | None = option(
-        None, "With {tool}: table of what to rate, from harness curate next.", flag="--queue"
+        None, "With {tool}: table of items to rate, from harness curate next.", flag="--queue"
     )
-    team: Names = option(
-        None, "With {tool}: raters among whom the items are divided.", flag="--raters"
-    )
+    team: Names = option(None, "With {tool}: raters to divide the items among.", flag="--raters")
     per_item: int | None = option(
         None, "With {team}: number of raters per item. Default: all raters.", ge=1
     )
@@ -229,7 +229,7 @@ class VerdictImport(TaskOption):
     )
     max_unmatched: str = option(
         "5%",
-        "Maximum number of entries that match no item or option, or their share.",
+        "Maximum number or share of entries that match no item or option.",
         flag="--max-rejected",
         metavar="N|N%",
     )

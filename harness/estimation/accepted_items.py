@@ -125,7 +125,7 @@ def check_trusting(trusting: Trusting, answers: AnswerKind, *, votes: bool, weig
             )
         return False
     if answers != "forced_choice":
-        problem = "this estimate uses response sets, and only single answers can be accepted"
+        problem = "this estimate uses response sets, but only single answers can be accepted"
         raise OptionError(
             "max_error", problem, "Leave out {max_error}, or validate with {ranks_by} forced_choice"
         )
@@ -133,6 +133,6 @@ def check_trusting(trusting: Trusting, answers: AnswerKind, *, votes: bool, weig
         problem = "there's no error bound for items weighted by strata"
         raise OptionError("max_error", problem, "Leave out {max_error} or {strata}")
     if votes:
-        problem = "the judge's verdicts are votes, and an estimate requests one reply per item"
+        problem = "the judge's verdicts are votes, but an estimate requests one reply per item"
         raise OptionError("max_error", problem, "Leave out {max_error}")
     return True

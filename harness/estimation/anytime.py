@@ -87,7 +87,7 @@ def check_order(labelled: Labelled, *, grouped: bool) -> None:
     how = "were drawn with unequal probabilities" if is_drawn else "come in groups"
     raise OptionError(
         "until_width",
-        f"the {which} items {how}, and there's no valid sequence of intervals for them",
+        f"the {which} items {how}, which this interval doesn't support",
         "Leave out {until_width}",
     )
 

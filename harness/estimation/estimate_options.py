@@ -26,13 +26,14 @@ class EstimateOptions(Options):
     beta_range: tuple[float, float] | None = option(
         None,
         "Lowest and highest share of raters with a negative choice who would accept a positive "
-        "option, e.g. 0.1,0.3. Estimates the share whose set contains a positive option.",
+        "option, e.g. 0.1,0.3. The estimate is then the share of raters whose set contains a "
+        "positive option.",
         metavar="LOW,HIGH",
     )
     paired_beta: bool = option(
         False,
-        "Estimate from forced choices the share whose set contains a positive option, with beta "
-        "from the raters who gave both a choice and a set.",
+        "Estimate the share of raters whose set contains a positive option, from forced choices "
+        "and with beta from raters who gave both a choice and a set.",
     )
     strata: str | None = option(
         None,
@@ -43,7 +44,7 @@ class EstimateOptions(Options):
     by: str | None = option(
         None,
         "Field of the items, e.g. language. Also prints an estimate for each of its values. "
-        "Numbers, and 'length in words', are cut into thirds.",
+        "Numbers, and 'length in words', are divided into thirds.",
         metavar="FIELD",
     )
     against: Path | None = option(
@@ -55,16 +56,16 @@ class EstimateOptions(Options):
     )
     n_labels: float | None = option(
         None,
-        "Also print how many rated items give an interval of this width with a chance of 80%. "
-        "With {by}, this applies to the interval of each difference.",
+        "Also print the number of rated items at which the interval has this width with a chance "
+        f"of 80%. With {by}, the width is of each difference's interval.",
         metavar="WIDTH",
         gt=0,
     )
 
     until_width: float | None = option(
         None,
-        "Print an interval that stays valid however often you look while items are rated, and "
-        "say whether it is this narrow. Items must be rated in random order.",
+        "Print an interval that stays valid however often you check it while rating, and whether "
+        "it is this narrow. Items must be rated in random order.",
         metavar="WIDTH",
         gt=0,
     )
@@ -82,7 +83,9 @@ class EstimateOptions(Options):
                 "ratings_per_item", "this option works only with {until_width}", "Add that option"
             )
         if self.paired_beta and self.beta_range is not None:
-            raise OptionError("paired_beta", "beta is estimated or given", "Leave out {beta_range}")
+            raise OptionError(
+                "paired_beta", "beta can be either estimated or assumed", "Leave out {beta_range}"
+            )
         if self.strata is not None:
             for name, what in (("until_width", "sequence"), ("paired_beta", "interval of beta")):
                 if getattr(self, name):

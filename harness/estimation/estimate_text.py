@@ -122,7 +122,7 @@ def _left_out(result: Estimation) -> Iterator[str]:
     if result.n_rated_too:
         verb = "is" if result.n_rated_too == 1 else "are"
         rated = counted([result.n_rated_too], "output")
-        yield f"{rated} {verb} rated, and so left out of the unlabelled ones."
+        yield f"{rated} {verb} already rated and therefore left out."
     if result.n_left_out:
         why = "no rating or no answer from this judge"
         if result.strata is not None:
@@ -236,7 +236,7 @@ def _strata(strata: Strata) -> str:
         f"{name} {strata.n_labelled[name]:,}, {n_items / n:.1%}"
         for name, n_items in strata.n_unlabelled.items()
     ]
-    what = f"Rated items and share of the unlabelled ones by {strata.field}"
+    what = f"Rated items and share of the unlabelled items by {strata.field}"
     return f"{what}: {'; '.join(parts)}."
 
 
@@ -244,7 +244,7 @@ def _by_slice(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
     """Yield the lines of a table with each slice's estimate."""
     n = counted([len(by_slice.slices)], "system" if by_slice.compares else "value")
     what = "How often systems are preferred" if by_slice.compares else f"By {by_slice.field}"
-    yield f"{what}, with {level_text(by_slice.level)} confidence for all {n} at once:"
+    yield f"{what}, with simultaneous {level_text(by_slice.level)} intervals for {n}:"
     rows = []
     for row in by_slice.slices:
         estimate = row.mean.estimate if row.mean else None
@@ -258,8 +258,8 @@ def _by_slice(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
     n_others = result.n_unlabelled - sum(row.n_unlabelled for row in by_slice.slices)
     if n_others:
         yield (
-            f"{n_others:,} unlabelled items have a rare value, a value without rated items, or "
-            "none."
+            f"{n_others:,} unlabelled items have a rare value, a value without rated items, or no "
+            f"value."
         )
     if by_slice.differences:
         yield ""
@@ -274,8 +274,8 @@ def _compared(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
     if by_slice.n_too_few:
         pairs = counted([by_slice.n_too_few], "pair")
         yield (
-            f"NA for {pairs} of systems: fewer than ten rated comparisons, or no unlabelled "
-            "comparisons."
+            f"{pairs} of systems without an estimate: fewer than ten rated or no unlabelled "
+            f"comparisons."
         )
 
 
@@ -284,7 +284,7 @@ def _differences(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]
     rows = by_slice.differences
     n = counted([len(rows)], "difference")
     text = f"With {level_text(by_slice.level)} confidence"
-    text += f" for all {n} at once" if rows[1:] else ""
+    text += f" for all {n} simultaneously" if rows[1:] else ""
     significant = [row for row in rows if not row.estimate.low <= 0.0 <= row.estimate.high]
     if len(rows) > MOST_DIFFERENCES:
         yield f"{text}, {len(significant)} are significant{':' if significant else '.'}"
@@ -344,9 +344,10 @@ def _worth(judge: str, mean: PopulationMean) -> str:
         return f"{judge} doesn't narrow the interval, so this interval is from the ratings only."
     n = round(mean.n_labelled * mean.worth)
     if mean.worth < LEAST_WORTH:
-        return f"{judge}'s answers add nothing to the ratings."
+        return f"{judge}'s answers add no information to the ratings."
     return (
-        f"With {judge}'s answers, {mean.n_labelled} rated items say as much as {n:,} would without."
+        f"With {judge}'s answers, {mean.n_labelled} rated items are as informative as {n:,} would "
+        f"be without them."
     )
 
 
@@ -376,5 +377,5 @@ def _warning(result: Estimation) -> Iterator[str]:
     how = " and ".join(DIFFERENCES[name] for name in result.likeness.differs)
     yield (
         f"The unlabelled items don't look like the rated ones: {how.format(judge=result.judge)}. "
-        "The interval might not apply to the unlabelled items. Rate a random part of them."
+        "The interval might not apply to the unlabelled items. Rate a random sample of them."
     )

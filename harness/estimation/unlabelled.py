@@ -167,7 +167,8 @@ def _tables(path: Path) -> list[Path]:
     tables = sorted(file for file in path.iterdir() if file.suffix.lower() in READERS)
     if not tables:
         raise TaskError(
-            f"{path}: no table in this folder", "Put a csv, jsonl or parquet file into the folder"
+            f"{path}: this folder contains no table",
+            "Put a csv, jsonl or parquet file into the folder",
         )
     return tables
 
@@ -181,6 +182,6 @@ def _check(item: Item, path: ItemTables, task: Task, wanted: set[str]) -> None:
     rated = task.by_id.get(item.id)
     if rated is not None and INCLUSION_PROBABILITY not in rated.fields:
         raise TaskError(
-            f"{path}: item {item.id!r} is an item of task {task.name}, too",
+            f"{path}: item {item.id!r} is also an item of task {task.name}",
             "Use different ids for unlabelled items",
         )

@@ -620,11 +620,11 @@ def _quantity(source: Source, judge: str, options: EstimateOptions) -> Quantity:
         answers = "forced_choice" if of_sets else _answers_of(source, judge)
         quantity = Quantity.of(source.task, answers)
     if of_sets and quantity.kind != "share":
-        raise OptionError(given, "mean scores have no beta", f"Leave out {{{given}}}")
+        raise OptionError(given, "a mean score doesn't depend on beta", f"Leave out {{{given}}}")
     if (options.n_labels or 0.0) >= quantity.bounds[1] - quantity.bounds[0]:
         raise OptionError(
             "n_labels",
-            f"the scale itself is {quantity.bounds[1] - quantity.bounds[0]:g} wide",
+            f"the whole scale is only {quantity.bounds[1] - quantity.bounds[0]:g} wide",
             "Pass a smaller width",
             found=options.n_labels,
         )

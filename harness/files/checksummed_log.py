@@ -80,7 +80,7 @@ def without_checksum(line: bytes) -> bytes:
     if checksum == CRC % zlib.crc32(body):
         return body
     if checksum.startswith(CRC[:CRC_PLACE]) and checksum.endswith(b'"}'):
-        raise DamagedLine("the line's checksum doesn't match. It was changed or damaged")
+        raise DamagedLine("the checksum doesn't match, so the line was changed or damaged")
     raise DamagedLine("the line doesn't end with a checksum, so it is incomplete or not from a log")
 
 

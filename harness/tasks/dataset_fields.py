@@ -139,7 +139,9 @@ class DatasetFields(Split):
             named = " and ".join(layouts) or "none"
             raise ValueError(f"columns: found {named}. Use one of {', '.join(LAYOUTS)}")
         if ("rater" in self.columns) is not ("label" in self.columns):
-            raise ValueError("columns: rater and label go together. Use both or none")
+            raise ValueError(
+                "columns: rater and label work only together. Add the missing one, or remove both"
+            )
         for role, names in self.columns.items():
             if len(names) > 1 and role not in SEVERAL:
                 raise ValueError(f"columns: found {len(names)} columns for {role}. Use only one")

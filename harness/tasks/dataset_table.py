@@ -70,7 +70,7 @@ class DatasetTable:
             if items.setdefault(item.id, item) is not item and (
                 self._one_row_per_item or items[item.id] != item
             ):
-                raise self._refusal(entry.row, "", f"item {item.id!r} is in an earlier row too")
+                raise self._refusal(entry.row, "", f"item {item.id!r} is also in an earlier row")
         return tuple(items.values())
 
     def ratings(self) -> Iterator[tuple[str, Row]]:

@@ -73,7 +73,7 @@ class Image:
         """
         data = read_image(self.path)
         if hashlib.sha256(data).hexdigest() != self.digest:
-            raise TaskError(f"{self.path}: the image was changed since it was checked.")
+            raise TaskError(f"{self.path}: the image has changed since it was checked.")
         return data
 
 

@@ -494,7 +494,7 @@ def _check_fields(task: TaskFields) -> None:
         _check_weights(task.weights, len(keys), abstain=task.abstain)
     if task.alt_test and task.rater_ids == "positional":
         raise ValueError(
-            "alt_test: raters are positional, so no rater is compared. Leave out alt_test"
+            "alt_test: raters are positional, so raters can't be compared. Leave out alt_test"
         )
     if task.pairwise:
         _check_pairwise(task, task.pairwise, keys)
@@ -757,7 +757,7 @@ def check_rubric(rubric: RubricFields, items: Sequence[Item]) -> None:
         if item.group is None or item.criterion not in rubric.criteria:
             found = f"criterion {item.criterion!r}" if item.group else "no group"
             raise ValueError(
-                f"rubric: item {item.id!r} has {found}. Add a group (what is rated) and one of "
+                f"rubric: item {item.id!r} has {found}. Add a group (the rated output) and one of "
                 f"the criteria {wanted}"
             )
         by_group.setdefault(item.group, []).append(item.criterion)

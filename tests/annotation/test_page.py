@@ -94,7 +94,7 @@ def test_set_is_changed_where_none_of_its_options_fits(browser, tmp_path):
     with page_server(task, "ann", "--elicitation", "paired") as server:
         tab = tab_of(browser)
         tab.goto(server.address)
-        change = tab.get_by_role("button", name="None of these, change the set")
+        change = tab.get_by_role("button", name="None of these: change the set")
         tab.get_by_text("part 1 of 2").wait_for()
         assert not change.is_visible()
         answer(tab, "2", "Enter")
@@ -349,7 +349,7 @@ def test_two_browsers_at_once_rate_pairs_with_comments(browser, tmp_path):
         tabs["ann"].locator("#remarks summary").click()
         tabs["ann"].locator("#comment").fill("Both are poor. bspn1")
         tabs["ann"].locator("#flag").check()
-        tabs["ann"].get_by_role("button", name="Save and go on").click()
+        tabs["ann"].get_by_role("button", name="Save and continue").click()
         expect(tabs["ann"].locator("#done")).to_be_visible()
         tabs["bea"].get_by_role("button", name="Skip").click()
         expect(tabs["bea"].locator("#done")).to_be_visible()

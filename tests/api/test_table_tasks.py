@@ -236,7 +236,7 @@ def test_a_judge_missing_from_the_table_is_rejected(said):
         task = harness.load_task(rows, mapping=mapping | {"judges": [name]})
         assert {rating.rater for rating in task.ratings} == {"ann", "bob"}
     message = (
-        r"judges'\]: no column and no rater is called 'gpt4'. The most similar names in "
+        r"judges'\]: no column or rater is called 'gpt4'. The most similar names in "
         "'who' are 'gpt-4',"
     )
     with pytest.raises(HarnessError, match=message):
@@ -348,12 +348,15 @@ def test_more_response_sets_than_can_be_listed(tmp_path, monkeypatch):
         ),
         (
             {"ignore": ["N/A"]},
-            r"mapping\['ignore'\]: no answer is 'N/A'. The most similar labels are",
+            r"mapping\['ignore'\]: no answer in the table is 'N/A'. The most similar labels are",
         ),
-        ({"abstain": ["?"]}, r"mapping\['abstain'\]: no answer is '\?'. The most similar"),
+        (
+            {"abstain": ["?"]},
+            r"mapping\['abstain'\]: no answer in the table is '\?'. The most similar",
+        ),
         (
             {"rename": ["yes=y"]},
-            r"\['rename'\]: no answer is 'yes'. The most similar labels are 'y', 'n'",
+            r"\['rename'\]: no answer in the table is 'yes'. The most similar labels are 'y', 'n'",
         ),
         ({"id": 3}, "id"),
     ],

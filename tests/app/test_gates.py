@@ -194,7 +194,7 @@ def test_a_number_without_a_judge_describes_the_recommended_judge(run):
         run.validation, ["decision=use|none", "usable_replies>0.5"]
     )
     assert verdict.passed
-    assert (number.passed, number.reason) == (False, "the decision names no judge")
+    assert (number.passed, number.reason) == (False, "the decision doesn't name a judge")
 
 
 def test_reports_escape_names(run):

@@ -99,7 +99,7 @@ def test_systems_are_compared_whichever_answer_was_first(run):
 
 def test_the_text_says_what_a_difference_is_and_gates_read_it(run):
     text = estimated(run, "--by", "x")
-    assert "How often systems are preferred, with 95% confidence for all 3 systems at once:" in text
+    assert "How often systems are preferred, with simultaneous 95% intervals for 3 systems:" in text
     assert "owl - fox" in text
     assert "corrected separately for each pair" in text
     assert invoke("gate", run, "--require", "difference(owl,hen):lower > 0").exit_code == 0
@@ -135,7 +135,7 @@ def test_too_few_comparisons_are_na_with_their_number(run):
     rows = new_rows()
     write_jsonl(run.parent.parent / "new.jsonl", [row for row in rows if row["x"] != "hen"])
     text = estimated(run, "--by", "x")
-    assert "NA for 1 pair of systems: fewer than ten rated comparisons, or no unlabelled" in text
+    assert "1 pair of systems without an estimate: fewer than ten rated or no unlabelled" in text
 
 
 def test_items_that_name_no_two_systems_are_refused_before_anything_is_asked(run):

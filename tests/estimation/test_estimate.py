@@ -283,8 +283,11 @@ def test_beta_of_no_pairs_is_refused(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--judge", "lexicon", "--paired-beta", "--beta-range", "0.1,0.2"), "estimated or given"),
-        (("--judge", "lexicon", "--n-labels", "1"), "the scale itself is 1 wide"),
+        (
+            ("--judge", "lexicon", "--paired-beta", "--beta-range", "0.1,0.2"),
+            "either estimated or assumed",
+        ),
+        (("--judge", "lexicon", "--n-labels", "1"), "the whole scale is only 1 wide"),
         (("--judge", "nobody"), "no judge 'nobody'. Use one of lexicon, random"),
         (("--judge", "lexicon", "--beta-range", "0.5,0.1"), "two ordered values"),
         (("--judge", "lexicon", "--n-labels", "2"), "n-labels"),
@@ -302,7 +305,7 @@ def test_wrong_arguments_are_refused(run, tmp_path, arguments, message):
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [({"id": "i0"}, "is an item of task"), ({"text": None}, "no item has the field 'text'")],
+    [({"id": "i0"}, "is also an item of task"), ({"text": None}, "no item has the field 'text'")],
 )
 def test_items_that_do_not_fit_are_refused(run, tmp_path, fields, message):
     """Items of the task itself, or without its fields, end with 2, and nothing is asked."""

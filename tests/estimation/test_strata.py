@@ -300,7 +300,7 @@ def test_each_value_of_a_field_gets_an_estimate(run, tmp_path):
         assert alone == pytest.approx(np.mean([value[f"r{name}{i}"] for i in range(RATED)]))
         assert row["mean"]["level"] == pytest.approx(1 - 0.05 / len(LANGUAGES))
     text = invoke(*words(run, "--by", "language")).stdout
-    assert "By language, with 95% confidence for all 3 values at once:" in text
+    assert "By language, with simultaneous 95% intervals for 3 values:" in text
 
 
 def test_items_with_a_new_value_are_in_no_slice(run, tmp_path):
@@ -309,7 +309,7 @@ def test_items_with_a_new_value_are_in_no_slice(run, tmp_path):
     more = [row | {"id": f"x{i}", "language": "it"} for i, row in enumerate(rows[:7])]
     write_jsonl(tmp_path / "more.jsonl", [*rows, *more])
     text = invoke(*words(run, "--by", "language", items="more.jsonl")).stdout
-    assert "7 unlabelled items have a rare value, a value without rated items, or none." in text
+    assert "7 unlabelled items have a rare value, a value without rated items, or no value." in text
 
 
 @pytest.mark.parametrize(

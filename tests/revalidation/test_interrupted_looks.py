@@ -192,7 +192,9 @@ def test_cost_limit_that_a_killed_look_reached_says_what_is_only_possibly_spent(
     done = invoke(*words)
     assert done.exit_code == 4, done.output
     shown = " ".join(done.stderr.split())
-    assert re.search(r"--max-cost 1 is reached\. \$0\.\d+ of it may have gone to calls", shown)
+    assert re.search(
+        r"--max-cost 1 is reached\. \$0\.\d+ of it could have been spent on calls", shown
+    )
 
 
 def printed_by_failures(schedule) -> str:

@@ -146,7 +146,7 @@ def test_a_source_that_may_change_or_is_no_table_is_refused(tmp_path, datasets, 
     [
         ({"id": "doc"}, "columns: found none. Use one of raters, rater, counts, votes"),
         ({"raters": "ann1", "votes": "x"}, "columns: found raters and votes. Use one"),
-        ({"rater": "who", "id": "doc"}, "columns: rater and label go together"),
+        ({"rater": "who", "id": "doc"}, "columns: rater and label work only together"),
         ({"rater": "who", "label": "answer"}, "columns: id is missing"),
         (
             {"group": ["a", "b"], "raters": "ann1"},
@@ -187,9 +187,13 @@ def test_a_row_that_cannot_be_used_is_refused(tmp_path, table, message):
         (
             {"yess": "yes"},
             [],
-            r"csv: datasets\.rename: no answer is 'yess'. The most similar .* 'yes', 'no'",
+            r"csv: datasets\.rename: no answer in the table is 'yess'. The most .* 'yes', 'no'",
         ),
-        ({}, ["n/a"], r"csv: ignore_labels: no answer is 'n/a'. The most similar labels are 'no'"),
+        (
+            {},
+            ["n/a"],
+            r"csv: ignore_labels: no answer in the table is 'n/a'. The most similar labels",
+        ),
     ],
 )
 def test_a_label_that_occurs_nowhere_is_refused(tmp_path, rename, ignored, message):

@@ -46,9 +46,9 @@ def test_labels_stand_for_keys(cell, elicitation, value):
     [
         ("maybe", "", "label 'maybe' is not an option"),
         ("[]", "", "the label is empty"),
-        ('["yes", "YES"]', "", "a label is named twice"),
-        ('["yes", "n/a"]', "", "CANNOT_ASSESS is given together with other labels"),
-        ('["yes", "no"]', "forced_choice", "several labels instead of one"),
+        ('["yes", "YES"]', "", "a label occurs twice"),
+        ('["yes", "n/a"]', "", "CANNOT_ASSESS is combined with other labels"),
+        ('["yes", "no"]', "forced_choice", "found several labels instead of one"),
     ],
 )
 def test_an_invalid_cell_has_a_reason(cell, elicitation, problem):

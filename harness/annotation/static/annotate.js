@@ -166,7 +166,7 @@ async function send(path, body) {
       element("problem").textContent = await response.text();
     }
   } catch {
-    element("problem").textContent = "Not saved: the command no longer runs. Start `harness annotate` again and open the address that it prints; earlier answers are safe.";
+    element("problem").textContent = "Not saved, because the command has stopped. Start `harness annotate` again, and open the address that it prints. Earlier answers are safe.";
   } finally {
     busy = false;
   }

@@ -115,7 +115,10 @@ def read_team_export(path: Path, task: Task, names: Mapping[str, str]) -> TeamAn
         raise TaskError(f"{path}: these are ratings of task {min(others)!r}, not of {task.name!r}.")
     if unknown := names.keys() - {answer.rater for answer in given}:
         known = ", ".join(sorted({answer.rater for answer in given})) or "nobody"
-        raise TaskError(f"--rater-name {min(unknown)}: the accounts are {known}.")
+        raise TaskError(
+            f"--rater-name {min(unknown)}: the export has no such account. The accounts are "
+            f"{known}."
+        )
     renamed = [replace(answer, rater=_rater(answer.rater, names, path)) for answer in given]
     return collected_answers(task, str(path), renamed)
 

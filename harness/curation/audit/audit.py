@@ -228,7 +228,7 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
         yield _of_clusters(
             near,
             "near_duplicate_items",
-            f"that share at least {SIMILAR:.0%} of their 5-character pieces with another item",
+            f"that share at least {SIMILAR:.0%} of their 5-character sequences with another item",
             why=why,
             action=(
                 "Keep the first item of each cluster, or give a cluster's items the same "

@@ -36,7 +36,7 @@ TITLES = {
     "sets_of_everything": "sets of all options",
     "sets_of_one_option": "sets of one option",
     "identical_raters": "raters with the same answers",
-    "same_answer_raters": "raters who always answer alike",
+    "same_answer_raters": "raters with only one answer",
     "deviating_raters": "raters unlike the others",
     "excess_agreement": "raters who agree unusually often",
     "excess_agreement_with_judge": "raters who agree unusually often with a judge",

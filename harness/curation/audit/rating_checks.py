@@ -147,8 +147,8 @@ def few_item_raters(task: Task) -> Iterator[Finding]:
                 "the others is uncertain."
             ),
             action=(
-                f"Assign these raters more items, at least {FEW_ITEMS}, or read the annotator "
-                "test without these raters."
+                f"Assign these raters more items, at least {FEW_ITEMS}, or run the annotator test "
+                f"without these raters."
             ),
             n=len(few),
             raters=few,

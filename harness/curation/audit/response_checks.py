@@ -82,7 +82,8 @@ def _choices_outside(task: Task) -> Iterator[Finding]:
                 "The choice and the set contradict each other, so the pair doesn't count for F "
                 "and beta."
             ),
-            action="Get new ratings for the items: first the set, then a choice from it.",
+            action="Get new ratings for the items. Ask each rater first for the response set, then "
+            "for a choice from this set.",
             n=len(outside),
             items=tuple(dict.fromkeys(rating.item for rating in outside)),
             raters=tuple(dict.fromkeys(rating.rater for rating in outside)),
@@ -172,7 +173,8 @@ def label_findings(task: Task) -> Iterator[Finding]:
             )
             + "; ".join(f"{first} and {second}" for first, second in slips),
             why="One label could be a typo of the other, which makes raters appear to disagree.",
-            action="Read ratings with the rare label. If it's a typo, rename it to the other.",
+            action="Check the ratings with the rare label. If the label is a typo, rename it to "
+            "the other label.",
             n=len(labels),
             options=labels,
         )
@@ -183,7 +185,7 @@ def label_findings(task: Task) -> Iterator[Finding]:
         n = sum(used[key] for key in empty)
         yield Finding(
             kind="answers_without_content",
-            what=f"{counted([n], 'rating')} whose answer says nothing: {', '.join(empty)}",
+            what=f"{counted([n], 'rating')} whose answer has no content: {', '.join(empty)}",
             why=(
                 "Raters probably typed such answers to get to the next item, and could have "
                 "rated other items that way too."

@@ -42,7 +42,7 @@ def sufficiency_findings(
             kind="too_few_items",
             what=(
                 f"{evidence.n_items:,} items, but {needed:,} are needed to detect a difference "
-                f"of {evidence.margin:g} between the first two judges in 80 % of data sets"
+                f"of {evidence.margin:g} between the two best judges in 80 % of data sets"
             ),
             why="With fewer items, you often can't prove which of two judges is better.",
             action=f"Rate {n_missing:,} more items, or pass a larger --worth to "
@@ -83,15 +83,16 @@ def _annotator_power(task: Task, rated: RatedChoices) -> Iterator[Finding]:
     if eps <= 0 or (power := power_against_rater(n, discordance, eps, level=LEVEL)) >= POWER:
         return
     needed = items_for_power(POWER, discordance, eps, level=LEVEL)
-    action = f"With {needed or 0:,} items per rater, the power is 80 % before that adjustment."
+    action = f"With {needed or 0:,} items per rater, the power is 80 % without this adjustment."
     yield Finding(
         kind="low_annotator_power",
         what=(
-            f"a judge that rates like the raters passes with a probability of {power:.0%} "
+            "a judge that rates like the raters passes the annotator test with a probability of "
+            f"{power:.0%} "
             f"against a rater with {n:,} items (the median)"
         ),
-        why=f"At margin {eps:g} the annotator test would often miss that such a judge can replace "
-        "a rater. Adjusting for several raters lowers the power further.",
+        why=f"At a margin of {eps:g}, the annotator test often fails to show that such a judge can "
+        "replace a rater. Adjusting for several raters lowers the power further.",
         action=action if needed else "Set a larger eps, if you can accept one.",
         n=max((needed or n) - n, 0),
     )
@@ -103,7 +104,8 @@ def _interval_width(rated: RatedChoices) -> Iterator[Finding]:
     if half > WIDE:
         yield Finding(
             kind="wide_intervals",
-            what=f"a share of {n:,} items or groups is known to within {half:.2f} at worst (95 %)",
+            what=f"with {n:,} items or groups, the 95 % interval for a share can extend {half:.2f} "
+            "to each side",
             why="Smaller differences between judges can rarely be proven.",
             action=(
                 f"Rate more items: {items_for_width(WIDE):,} independent items narrow this to "

@@ -36,14 +36,14 @@ class Basis(Criterion, VerdictFile, TaskOption):
     )
     assumed_agreement: float | None = option(
         None,
-        "Without verdicts: how often the judge agrees with a rater.",
+        "Without verdicts: the judge's rate of agreement with a rater.",
         flag="--agreement",
         ge=0,
         le=1,
     )
     assumed_rater_agreement: float | None = option(
         None,
-        "Without a task: how often two raters agree (2 options).",
+        "Without a task: two raters' rate of agreement (2 options).",
         flag="--rater-agreement",
         ge=0.5,
         le=1,
@@ -62,7 +62,7 @@ class DifferenceBasis(Basis):
 
     assumed_self_consistency: float = option(
         1.0,
-        "Without verdicts: how often two of a judge's replies to an item agree.",
+        "Without verdicts: rate of agreement between a judge's replies to an item.",
         flag="--self-consistency",
         ge=0.5,
         le=1,

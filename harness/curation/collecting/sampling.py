@@ -199,7 +199,8 @@ def split_by_group(
     n_first = round(share * len(groups))
     if not 0 < n_first < len(groups):
         raise TaskError(
-            f"task {task.name}: {len(groups)} groups cannot be split at {share:g}. Sample more."
+            f"task {task.name}: {len(groups)} groups can't be split at {share:g}. Draw a larger "
+            f"sample."
         )
     first = {groups[i] for i in rng.permutation(len(groups))[:n_first]}
     parts = []

@@ -103,7 +103,7 @@ def _ticked(answer: JsonObject) -> object:
     return [option for option, value in answer.items() if value is True]
 
 
-MTURK = Format("results of a batch of Amazon Mechanical Turk", _is_mturk, _mturk)
+MTURK = Format("batch results from Amazon Mechanical Turk", _is_mturk, _mturk)
 
 
 def _is_qualtrics(content: object) -> bool:

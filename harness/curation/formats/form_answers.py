@@ -154,4 +154,4 @@ def _columns_by_item(
     return columns
 
 
-FORM = Format("answers of a form, a row per respondent", _is_form, _form_rows)
+FORM = Format("form answers with a row per respondent", _is_form, _form_rows)

@@ -152,8 +152,8 @@ def _check_winners(rows: Sequence[Row]) -> None:
     for number, winner in enumerate(map(_winner, rows), 1):
         if not _names_a_side(winner):
             raise TaskError(
-                f"row {number}: the winner is {winner!r}, and that of other rows is model_a or "
-                "model_b. Name the winner in one way."
+                f"row {number}: the winner is {winner!r}, but other rows use model_a or model_b. "
+                f"Name the winner in the same way in all rows."
             )
 
 
@@ -181,4 +181,4 @@ def _winners(rows: Iterable[Row]) -> list[Any]:
     return [*WINNERS, *sorted(name for name in found if name not in WINNERS)]
 
 
-ARENA = Format("battles of an arena", _is_arena, _arena)
+ARENA = Format("arena battles", _is_arena, _arena)

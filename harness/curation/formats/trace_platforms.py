@@ -130,7 +130,7 @@ def _why_no_rating(score: JsonObject) -> str:
     if score.get("dataType") == "CORRECTION":
         return "corrections of an output"
     if not score.get("traceId"):
-        return "scores of a session or a run of a data set"
+        return "scores of sessions or data set runs"
     return "" if as_text(_langfuse_value(score)) else "scores without a value"
 
 
@@ -162,8 +162,7 @@ def _note(
     nameless = sum(_langfuse_rater(row) == (NO_NAME, "person") for row in kept)
     if nameless:
         reading.notes.append(
-            f"{nameless} annotation scores don't name a rater, so they count as the scores "
-            "of one rater"
+            f"{nameless} annotation scores don't name a rater, so they count as one rater's scores"
         )
     without = sum(as_text(row["traceId"]) not in traces for row in kept)
     if without:
@@ -262,9 +261,9 @@ def _why_no_feedback(entry: JsonObject) -> str:
     if "feedback" not in entry or entry["feedback"] is None:
         return "expectations"
     if entry.get("valid") is False:
-        return "feedbacks that were replaced later"
+        return "feedback that was replaced later"
     value = _object(entry["feedback"]).get("value")
-    return "feedbacks without a label" if value is None or isinstance(value, dict) else ""
+    return "feedback without a label" if value is None or isinstance(value, dict) else ""
 
 
 def _source(entry: JsonObject) -> tuple[str, str]:

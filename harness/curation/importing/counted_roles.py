@@ -169,7 +169,9 @@ def _listed_raters(draft: RoleDraft, columns: Sequence[str]) -> tuple[tuple[str,
         if sure and labels:
             found.append(((*labels,), who[0]))
         elif len(names) == len(columns) == len(who) > 1 and not labels:
-            draft.ask(f"can't tell which of {names_of(names)} lists raters. Pass --votes, --rater")
+            draft.ask(
+                f"can't tell which of {names_of(names)} lists raters. Pass --votes and --rater"
+            )
             found.append(((names[0],), names[1]))
     return found[0] if len(found) == 1 else None
 

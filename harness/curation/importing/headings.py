@@ -75,8 +75,8 @@ def heading_of(rows: Sequence[Cells], lines: Sequence[int], header: int | None) 
             if header == 0
             else (
                 f"line {lines[place]} looks like the lines below, so the table seems to have no "
-                f"header. Its columns are called column 1 to column {width} (--header "
-                f"{lines[place]} if it has)"
+                f"header. Its columns are called column 1 to column {width} (if it has one, pass "
+                f"--header {lines[place]})"
             )
         )
         return Heading(names, place - 1, note)

@@ -41,7 +41,7 @@ MEANINGS = {  # conditions for one, or several, columns in a role or labels in a
     "rater": ("{} names the rater", ""),
     "label": ("{} is the rating", ""),
     "criteria": ("{} is a criterion", "{} are criteria"),
-    "criterion": ("{} names what is rated", ""),
+    "criterion": ("{} names the criterion", ""),
     "set": ("{} is a response set", ""),
     "sets": ("{} is an option of a set", "{} are the options of a set"),
     "votes": ("{} contains the ratings", "{} contain the ratings"),

@@ -117,7 +117,7 @@ class ColumnOptions(Options):
 class MadeTask(Options):
     """Options for the task to create, or to add ratings to."""
 
-    made: str | None = option(None, "Name or path of the folder to make.", flag="--as")
+    made: str | None = option(None, "Name or path of the folder to create.", flag="--as")
     into: str | None = option(
         None, "Task to add the ratings of a project of `harness curate export` to."
     )
@@ -130,7 +130,7 @@ class MadeTask(Options):
     )
     outdated_answers: bool = option(
         False,
-        "With {into}: also add ratings of earlier versions of the item's text or options.",
+        "With {into}: also add ratings made before an item's text or options changed.",
         flag="--outdated",
         rare=True,
     )
@@ -162,7 +162,7 @@ class WritingOptions(DryRun, Unasked):
     dry_run: bool = option(False, "Show how the table would be read, without writing anything.")
     max_rejected: str = option(
         "5%",
-        "Maximum number of rejected rows and cells, or their share of answers.",
+        "Maximum number of rejected rows and cells, or their share of all answers.",
         metavar="N|N%",
         rare=True,
     )

@@ -223,7 +223,7 @@ def _plans(
     counts = count_labels(reader, is_open=settings.scale in OPEN_SCALES)
     where = str(table.path)
     if settings.scales and len(counts) <= 1:
-        raise TaskError(f"{where}: --scales goes with several criteria. Leave out --scales.")
+        raise TaskError(f"{where}: --scales works only with several criteria. Leave out --scales.")
     shared = len(counts) <= 1 or (
         settings.scales != "own"
         and (settings.scales == "shared" or settings.scale in OPEN_SCALES or _one_scale(counts))
@@ -310,9 +310,9 @@ def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table
     texts = [text for column in columns for text in column.values]
     lists = is_counted or any(list_of(text) is not None for text in texts)
     faults = {
-        "--n-raters goes with counts of raters": settings.raters_per_item and not is_counted,
-        "--lists goes with cells that hold several ratings": settings.lists and not lists,
-        "--on-duplicate last goes with a row per rating": settings.on_duplicate == "last"
+        "--n-raters works only with counts of raters": settings.raters_per_item and not is_counted,
+        "--lists works only for cells with several ratings": settings.lists and not lists,
+        "--on-duplicate last needs a row per rating": settings.on_duplicate == "last"
         and not mapping.rater,
         f"no rating contains the --separator {settings.separator!r}": settings.separator
         and not any(settings.separator in text for text in texts),
@@ -360,7 +360,7 @@ def _read_lists(
     if repeats or not lists:
         return mapping, []
     names = ", ".join(mapping.votes)
-    text = f"the lists in {names!r} may be ratings of several raters or one rater's set"
+    text = f"the lists in {names!r} could be several raters' ratings or one rater's set"
     question = f"{text}: pass --lists ratings or --lists sets"
     return mapping, [Doubt(question, {"lists": "ratings"}, ({"lists": "sets"},))]
 
@@ -456,7 +456,10 @@ def _corrected(
             table = table.blanked(columns, np.array(former, dtype=np.int64))
     if settings.on_duplicate == "reject" and order and n_corrected:
         are = "rating is" if n_corrected == 1 else "ratings are"
-        question = f"{n_corrected} {are} corrected later: pass --on-duplicate last, or reject"
+        question = (
+            f"{n_corrected} {are} corrected later: pass --on-duplicate last to use the last one, "
+            "or reject to keep the first"
+        )
         return table, [Doubt(question, {"on_duplicate": "last"})]
     return table, []
 

@@ -177,7 +177,7 @@ def _spread(table: Table, notes: list[str], known: Collection[str]) -> Table:
             columns[name] = column
             continue
         if read is _lists:
-            notes.append(f"{name} holds a list for each of {', '.join(fields)}")
+            notes.append(f"{name} contains a list for each of {', '.join(fields)}")
         for field in fields:
             texts = ["", *(text_of(_cell(of[field])) for of in objects[1:])]
             spread = table.with_texts(name, texts).columns[name]

@@ -234,9 +234,9 @@ def _left_out(draft: RoleDraft) -> None:
     numeric = {n for n in similar if facts.is_numbers(n)}
     similar -= {n for n in numeric if len(ratings) == 1 and mapping.rater}
     if similar:
-        verb = "holds" if len(similar) == 1 else "hold"
+        verb, was = ("contains", "wasn't") if len(similar) == 1 else ("contain", "weren't")
         listed = names_of([n for n in columns if n in similar])
         draft.notes.append(
-            f"{listed} {verb} the same labels but wasn't read as a rating (to include it, "
+            f"{listed} {verb} the same labels but {was} read as ratings (to include them, "
             "use --raters or --judges)"
         )

@@ -353,9 +353,9 @@ def _check_file_options(path: Path, how: FileOptions) -> None:
     """Reject options that don't apply to a file's kind."""
     is_binary = path.is_dir() or path.suffix.lower() in {".xlsx", ".parquet", ".arrow"}
     if how.sheets and path.suffix.lower() != ".xlsx":
-        raise TaskError(f"{path}: --sheet goes with a workbook. Leave out --sheet.")
+        raise TaskError(f"{path}: --sheet works only for workbooks. Leave out --sheet.")
     if how.encoding and is_binary:
-        raise TaskError(f"{path}: --encoding goes with text files. Leave out --encoding.")
+        raise TaskError(f"{path}: --encoding works only for text files. Leave out --encoding.")
 
 
 READERS = {

@@ -58,7 +58,7 @@ def find_crossed(draft: RoleDraft) -> bool:
     draft.set(**first)  # type: ignore[arg-type]  # names of columns
     item, rater, criterion = first["id"], str(first["rater"]), str(first["criterion"])
     assert isinstance(item, tuple), "made so below"
-    rated = f", {criterion} what is rated" if criterion else ""
+    rated = f", {criterion} the criterion" if criterion else ""
     option = f" --criterion {quote(criterion)}" if criterion else ""
     draft.ask(
         f"can't tell whether {names_of(item)} names the item{rated}, {rater} the rater, and "

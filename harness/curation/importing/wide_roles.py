@@ -95,7 +95,8 @@ def find_wide(draft: RoleDraft) -> bool:
     if left_out:
         draft.ask(
             f"{names_of(left_out)} is named like the raters, but could contain something else. "
-            f"Pass --raters {quote(','.join(n for n in who if n in {*raters, *left_out}))} if not",
+            f"Pass --raters {quote(','.join(n for n in who if n in {*raters, *left_out}))} if it "
+            "contains ratings",
             {"raters": tuple(n for n in who if n in {*raters, *left_out})},
         )
     if unclear and not judges:
@@ -108,7 +109,7 @@ def find_wide(draft: RoleDraft) -> bool:
         )
     elif odd:
         alike = tuple(n for n in raters if n not in odd)
-        verb = "holds" if len(odd) == 1 else "hold"
+        verb = "contains" if len(odd) == 1 else "contain"
         draft.ask(
             f"{names_of(odd)} {verb} labels that differ from {names_of(alike)}. Pass --raters "
             f"{quote(','.join(alike))} if only these columns are ratings of one property",

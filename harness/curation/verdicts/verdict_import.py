@@ -202,7 +202,8 @@ def _check_sources(sources: set[str], selection: Selection) -> None:
     for source in selection.judges:
         if source not in sources:
             raise VerdictError(
-                f"--map: no verdicts of {short(source)} ({listed(sorted(sources))})."
+                f"--map: the files contain no verdicts from {short(source)} "
+                f"({listed(sorted(sources))})."
             )
 
 
@@ -231,7 +232,7 @@ class _Matcher:
     @property
     def _noun(self) -> str:
         """Phrase for a valid value, for messages."""
-        return {"continuous": "a number of the scale", "text": "an answer"}.get(
+        return {"continuous": "a number on the scale", "text": "an answer"}.get(
             self._task.scale, "an option"
         )
 

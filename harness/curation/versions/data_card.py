@@ -42,7 +42,7 @@ DESCRIPTIONS = {
     "criterion": "Rated property of the item.",
     "item": "The rated item.",
     "rater": "Name of the rater.",
-    "elicitation": "Forced choice (also where empty) or response set.",
+    "elicitation": "Forced choice (also if empty) or response set.",
     "value": "An option key, a list of option keys, or CANNOT_ASSESS.",
     "rated_at": "Time of the rating.",
     "form": "Form used for the rating.",

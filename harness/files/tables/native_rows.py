@@ -100,6 +100,4 @@ def _check_ended(kind: NativeKind, code: int) -> None:
     if code:
         cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         problem = f"it is damaged, or takes more than {MEMORY_BYTES >> 20} MiB or {CPU_S} s"
-        raise PlaceError(
-            f"crashes the reader of {kind} ({cause}): {problem}. Write the file again."
-        )
+        raise PlaceError(f"crashes the {kind} reader ({cause}): {problem}. Write the file again.")

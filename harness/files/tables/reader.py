@@ -83,7 +83,7 @@ def csv_cells(
                     yield line, cells, separator
                 line = table.line_num + 1
         except csv.Error as error:
-            problem = f"cannot be read as CSV ({error}). Is a quote left open?"
+            problem = f"cannot be read as CSV ({error}). Check for a quote that isn't closed."
             raise PlaceError(problem, f"line {line}") from None
 
 

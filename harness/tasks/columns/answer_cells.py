@@ -40,7 +40,7 @@ OPTION_MARKS = COUNT_MARKS | SHARE_WORDS
 OPENING_MARK = re.compile(r"^([ _.:/#]+|-[ _.:/#]*)")  # n_-1 counts the option -1, n-1 option 1
 TICKED = YES | {"1", "x", "y", "t", "\u2713", "\u2714", "checked", "selected"}
 UNTICKED = NO | {"", "0", "n", "f", "-", "unchecked"}
-NO_TOTAL = "the number of raters is needed to read shares"
+NO_TOTAL = "shares can't be converted to ratings without the number of raters"
 
 
 class CellAnswer(NamedTuple):
@@ -228,7 +228,7 @@ class AnswerReader:
         if who is not None:
             names, given = list_of(who), list_of(text)
             if names is None or given is None or len(names) != len(given):
-                return "the cell has different numbers of raters and labels"
+                return "the row lists different numbers of raters and labels"
             pairs = [(name_of(n), label_of(x)) for n, x in zip(names, given, strict=True)]
             return [(name, self._member(label)) for name, label in pairs if label]
         if self.by_rater and (named := ballots_by_rater(text)) is not None:
@@ -318,7 +318,7 @@ def _ballot_counts(text: str) -> dict[str, float] | str:
         return problem or dict(counts)
     labels, is_list = labels_of(text)
     if not is_list:
-        return "the cell is neither a list of ratings nor a list of numbers by label"
+        return "the cell contains neither a list of ratings nor numbers by label"
     return {label: float(n) for label, n in Counter(labels).items()} or "no rater rated this item"
 
 

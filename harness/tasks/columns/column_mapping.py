@@ -29,7 +29,7 @@ LAYOUTS: Mapping[Layout, str] = {
     "rated_once": "a row per item, a column per criterion",
     "sets": "a row per item and rater, a column per option of the set",
     "counts": "a column per option, with how many raters chose it",
-    "votes": "a column of all ratings of an item",
+    "votes": "a column with all of an item's ratings",
 }
 WHOLE_ROLES = {"id", "text", "raters", "rater", "label", "judges", "group"}
 MIN_GRID = 4  # columns that may be called after criterion and rater
@@ -274,7 +274,7 @@ def mapping_of(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMappin
                 in_sentences(
                     f"{role!r} isn't a column role",
                     use_one_of(role, ColumnMapping.__dataclass_fields__, none=""),
-                    "On the command line, --scale, --options, --positive and --ignore say what "
+                    "On the command line, --scale, --options, --positive and --ignore define what "
                     "labels mean.",
                 )
             )
@@ -344,7 +344,7 @@ def check(mapping: ColumnMapping, table: Table) -> None:
         roles = {"label": mapping.label, "set": mapping.set}
         option = f"--{next((role for role in roles if roles[role]), 'sets')}"
         raise TaskError(
-            f"{where}: {option} {named!r} goes with tables that have a row per rating. Also pass "
+            f"{where}: {option} {named!r} works only for tables with a row per rating. Also pass "
             f"--rater, the column that names the rater (the columns are {columns})."
         )
     if mapping.rater and not mapping.id and not mapping.votes:
@@ -379,7 +379,7 @@ def _check_judges(mapping: ColumnMapping, table: Table) -> None:
     raters = {folded_name(text): text for text in table.columns[mapping.rater].values}
     for name in mapping.judge_names(table):
         if folded_name(name) not in raters:
-            problem = f"{table.path}: --judges: no column and no rater is called {name!r}"
+            problem = f"{table.path}: --judges: no column or rater is called {name!r}"
             near = nearest(name, raters.values())
             listed = f". The most similar names in {mapping.rater!r} are {near}" if near else ""
             raise TaskError(problem + listed, "Correct the name, or remove it.")
@@ -388,10 +388,12 @@ def _check_judges(mapping: ColumnMapping, table: Table) -> None:
 def _check_beside(mapping: ColumnMapping, where: str) -> None:
     """Check the roles that depend on other roles."""
     if mapping.total and not (mapping.counts or mapping.votes):
-        raise TaskError(f"{where}: --total goes with counts of raters. Pass --counts or --votes.")
+        raise TaskError(
+            f"{where}: --total works only with counts of raters. Pass --counts or --votes."
+        )
     if mapping.rated_at and not mapping.rater:
         raise TaskError(
-            f"{where}: --rated-at goes with tables that have a row per rating. Also pass --rater."
+            f"{where}: --rated-at works only for tables with a row per rating. Also pass --rater."
         )
 
 

@@ -78,16 +78,16 @@ class AnswerSettings(Options):
     )
     none: str | None = option(
         None,
-        "Option for blank cells or rows of zeros that mean that none of the options applies.",
+        "Option for blank cells or rows of zeros, if they mean that no option applies.",
         metavar="KEY",
         rare=True,
     )
     decimal: DecimalSign | None = option(
-        None, "Whether 3,5 in a cell is a number. Default: you're asked if it could be.", rare=True
+        None, "Whether 3,5 in a cell is a number. By default, you're asked.", rare=True
     )
     on_duplicate: OnDuplicate = option(
         "reject",
-        "What to do with a second rating: reject it, or use the last one by time.",
+        "Whether to reject repeated ratings, or to use a rater's last rating by time.",
         rare=True,
     )
     scales: ScaleSharing | None = option(
@@ -217,7 +217,7 @@ def check_labels(
             near = "" if scale == "text" else nearest(absent[0], labels.values())
             listed = f". The most similar labels are {near}" if near else ""
             raise TaskError(
-                f"{where}: {place}: no answer is {short(absent[0])}{listed}",
+                f"{where}: {place}: no answer in the table is {short(absent[0])}{listed}",
                 "Correct the label, or remove it.",
             )
 
@@ -228,7 +228,9 @@ class RatedOptions(Options):
     panel: ClassVar[str] = "Answers"
     property: str = option("", "The rated property, as a phrase for judges.")
     rater_ids: RaterIds | None = option(
-        None, "Whether a rater's name is a person, or only a position within the item.", rare=True
+        None,
+        "Whether a rater's name identifies a person, or only a position within the item.",
+        rare=True,
     )
     kind: RaterKind | None = option(
         None, "Kind of raters, which sets eps to 0.2, 0.15 or 0.1, respectively.", rare=True
@@ -390,11 +392,11 @@ class TableAnswers:
             return LabelReading(elicitation, "", f"{quoted('label', unknown)} is not an option")
         problem = ""
         if len(set(named)) < len(named):
-            problem = "a label is named twice"
+            problem = "a label occurs twice"
         elif CANNOT_ASSESS in named and len(named) > 1:
-            problem = f"{CANNOT_ASSESS} is given together with other labels"
+            problem = f"{CANNOT_ASSESS} is combined with other labels"
         elif elicitation == "forced_choice" and len(named) > 1:
-            problem = "several labels instead of one"
+            problem = "found several labels instead of one"
         elif elicitation == "response_set" and self.scale in OPEN_SCALES:
             problem = f"a {self.scale} scale has no response sets"
         elif self.scale == "text" and len(named[0]) > MAX_ANSWER_CHARS:

@@ -361,7 +361,7 @@ def _without_totals(table: Table, notes: list[str]) -> Table:
     if not named or table.n_rows - len(named) < 1:
         return table
     lines = ", ".join(str(table.lines[row]) for row in named)
-    notes.append(f"rows of totals left out: line {lines}")
+    notes.append(f"rows of totals were left out: line {lines}")
     return table.without(rows=np.array(named))
 
 

@@ -143,7 +143,7 @@ def test_scores_that_are_not_ratings_are_counted(tmp_path):
     _, output = imported(tmp_path, str(saved(tmp_path / "scores.json", rows)))
     said = " ".join(output.split())
     assert "left out corrections of an output: 1" in said
-    assert "left out scores of a session or a run of a data set: 1" in said
+    assert "left out scores of sessions or data set runs: 1" in said
 
 
 def test_several_scores_of_langfuse_are_criteria(tmp_path):
@@ -226,7 +226,7 @@ def test_replaced_feedback_of_mlflow_is_left_out(tmp_path):
     rows = [as_row(i) for i in range(N)]
     rows[0]["assessments"].append(assessment(0, "Ada", "no", valid=False))
     _, output = imported(tmp_path, str(saved(tmp_path / "t.json", rows)))
-    assert "left out feedbacks that were replaced later: 1" in " ".join(output.split())
+    assert "left out feedback that was replaced later: 1" in " ".join(output.split())
 
 
 def test_a_judge_called_like_a_person_keeps_its_verdicts_apart(tmp_path):

@@ -112,24 +112,27 @@ def test_shares_of_an_unknown_number_of_raters_print_no_command_line(tmp_path, m
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--n-raters", "3"), "--n-raters goes with counts of raters"),
-        (("--lists", "sets"), "--lists goes with cells that hold several ratings"),
-        (("--on-duplicate", "last"), "--on-duplicate last goes with a row per rating"),
+        (("--n-raters", "3"), "--n-raters works only with counts of raters"),
+        (("--lists", "sets"), "--lists works only for cells with several ratings"),
+        (("--on-duplicate", "last"), "--on-duplicate last needs a row per rating"),
         (("--separator", ";"), "no rating contains the --separator ';'"),
         (("--decimal", "comma"), "no rating has a decimal comma"),
-        (("--scales", "own"), "--scales goes with several criteria"),
-        (("--total", "id"), "--total goes with counts of raters"),
+        (("--scales", "own"), "--scales works only with several criteria"),
+        (("--total", "id"), "--total works only with counts of raters"),
         (
             ("--ignore", "bda"),
-            "t.csv: --ignore: no answer is 'bda'. The most similar labels are 'bad'",
+            "t.csv: --ignore: no answer in the table is 'bda'. The most similar labels are 'bad'",
         ),
-        (("--abstain", "n/a"), "t.csv: --abstain: no answer is 'n/a'. The most similar labels are"),
+        (
+            ("--abstain", "n/a"),
+            "t.csv: --abstain: no answer in the table is 'n/a'. The most similar labels are",
+        ),
         (
             ("--rename", "k=ok"),
-            "t.csv: --rename: no answer is 'k'. The most similar labels are 'ok'",
+            "t.csv: --rename: no answer in the table is 'k'. The most similar labels are 'ok'",
         ),
         (("--rename", "OK=o", "--options", "a,bad"), "t.csv: --rename: 'o' isn't one of a, bad"),
-        (("--sheet", "one"), "--sheet goes with a workbook"),
+        (("--sheet", "one"), "--sheet works only for workbooks"),
     ],
 )
 def test_settings_without_effect_on_a_table_were_ignored(tmp_path, monkeypatch, words, message):

@@ -225,7 +225,7 @@ def test_a_label_without_a_rater_is_refused(tmp_path):
     path = table(tmp_path, "id,a1,a2,a3\n1,yes,no,no\n2,no,no,no\n")
     with pytest.raises(
         TaskError,
-        match=r"--label 'a3' goes with tables that have a row per rating\. Also pass --rater",
+        match=r"--label 'a3' works only for tables with a row per rating\. Also pass --rater",
     ):
         plan_of(path, {"label": ["a3"]})
 

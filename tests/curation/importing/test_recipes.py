@@ -173,7 +173,9 @@ def test_labels_of_a_recipe_need_not_occur(source, tmp_path):
     file.write_text(file.read_text(encoding="utf-8").replace("Unsure", "No"), encoding="utf-8")
     words = ("curate", "import", file, "--as", tmp_path / "made", "--recipe", "dices")
     refused = invoke(*words, "--ignore", "Unsure")
-    assert "--ignore: no answer is 'Unsure'. The most similar labels are" in str(refused.exception)
+    assert "--ignore: no answer in the table is 'Unsure'. The most similar labels are" in str(
+        refused.exception
+    )
     assert invoke(*words).exit_code == 0
     assert CANNOT_ASSESS not in {r.value for r in load_task(tmp_path / "made").ratings}
 

@@ -243,7 +243,7 @@ def two_encodings(path):
         ("t.csv", two_encodings, "line 3: byte 4 (0xe9) is not UTF-8"),
         ("t.json", nul, "contains the character NUL"),
         ("t.arrow", nul, "cannot be read as arrow"),
-        ("t.xlsx", far_cell, "crashes the reader of xlsx (SIGABRT): it is damaged, or takes more"),
+        ("t.xlsx", far_cell, "crashes the xlsx reader (SIGABRT): it is damaged, or takes more"),
         ("t.xlsx", open_tags, "cannot be read as xlsx"),
         pytest.param("t.arrow", repeated_entry, "unpacks to more than 1073741824", marks=SLOW),
         pytest.param("t.arrow", many_nulls, "found more than 5000000 rows", marks=SLOW),

@@ -379,7 +379,7 @@ def test_nothing_is_written_where_much_is_unmatched(tmp_path, task):
             {"item_id": "rate"},
             "--id: found 'rate'",
         ),
-        (("t.json", LOG), {"judges": {"other": ""}}, "no verdicts of 'other'"),
+        (("t.json", LOG), {"judges": {"other": ""}}, "no verdicts from 'other'"),
         (("absent.csv", None), {}, "was not found"),
     ],
 )

@@ -299,7 +299,7 @@ def test_options_of_a_race_need_one(place):
     """--within and --complete-winner are refused elsewhere, 0 as well; one judge cannot race."""
     without = [word for word in words() if word != "--race"]
     for more in (("--within", 0), ("--complete-winner",)):
-        assert f"{more[0]} goes with a race" in refusal(place, *without, *more)
+        assert f"{more[0]} works only with a race" in refusal(place, *without, *more)
     assert "two judges or more" in refusal(place, *words(judges=["good"]))
 
 
@@ -492,5 +492,5 @@ def test_race_from_python(place):
     assert RunFolder.open(run.path).manifest.config.within == 0.1
     completed = harness.run(resume=run.path, complete_winner=True)
     assert [judge.name for judge in completed.validation.judges] == ["good"]
-    with pytest.raises(harness.HarnessError, match=r"goes with a race\. Add race"):
+    with pytest.raises(harness.HarnessError, match=r"works only with a race\. Add race"):
         harness.run("task", ["good"], judges_file="judges.yaml", within=0.1)

@@ -254,7 +254,7 @@ def test_parquet_that_crashes_pyarrow_is_one_line(tmp_path):
     """An exception that C++ does not catch aborts the process; it took the command with it."""
     path = tmp_path / "t.parquet"
     change_bytes(path, 220, b";")
-    assert fault(path).startswith("crashes the reader of parquet (SIGABRT): it is damaged")
+    assert fault(path).startswith("crashes the parquet reader (SIGABRT): it is damaged")
 
 
 def children():

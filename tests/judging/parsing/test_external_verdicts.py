@@ -254,7 +254,7 @@ def test_own_log_of_other_options_is_invalid(tmp_path, task):
     ("line", "message"),
     [
         (logged()[:40], "line 2: the line doesn't end with a checksum"),
-        (logged().replace(b"yes", b"not"), "line 2: the line's checksum doesn't match"),
+        (logged().replace(b"yes", b"not"), "line 2: the checksum doesn't match"),
         (logged("z"), "line 2: item 'z' is not in the task"),
     ],
 )

@@ -223,5 +223,5 @@ def test_blank_unlabelled_items_are_left_out_of_an_estimate(stub, tmp_path):
     write_jsonl(tmp_path / "new.jsonl", [*items, {"id": "i0", "text": "known"}])
     result = call_harness(*words, *server, cwd=tmp_path)
     assert result.returncode == 2
-    assert "is an item of task" in result.stderr
+    assert "is also an item of task" in result.stderr
     assert stub.stats()["requests"] == 5
