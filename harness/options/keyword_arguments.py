@@ -19,7 +19,7 @@ Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 SHARED = (RunOptions, Server, RunPlace, Choices, Subject, Handling)  # flags that errors name
 
-TABLE = "If it describes a table of ratings, pass it as a key of mapping"
+TABLE = "If this name describes a table of ratings, pass it as a key of mapping"
 
 
 def keywords(

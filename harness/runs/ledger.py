@@ -270,7 +270,7 @@ def _levels(validation: Validation) -> dict[str, float]:
 
 
 def fix_holdout(folder: RunFolder, task: Task) -> None:
-    """Record the share of items that a new run holds out, which can be zero.
+    """Record a new run's holdout, or record that a confirmation uses the held-out items.
 
     Raises
     ------

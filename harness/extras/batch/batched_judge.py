@@ -118,7 +118,7 @@ class BatchedJudge(Judge):
         return 0
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit. For a pair, this is the first turn."""
+        """Return the request for a unit. For a pair, return the first turn's request."""
         return self._judge.request(unit)
 
     def follow_up(self, request: Request, reply: Reply) -> Request:

@@ -185,7 +185,11 @@ class SharedStore:
             last = rows[-1][0]
 
     def describe(self) -> tuple[str, int, int]:
-        """Return the server version and the numbers of replies (approximate) and other workers."""
+        """Describe the store.
+
+        Returns the server's version, the approximate number of replies, and the number of other
+        workers.
+        """
         row = self.lease.ask(lambda c: c.execute(DESCRIBE, [self.lease.id]).fetchone())
         version, n_replies, n_workers = row or ("", 0, 0)
         return str(version), max(0, int(n_replies)), int(n_workers)

@@ -54,10 +54,10 @@ COUNT = (
 
 
 class WorkerLease:
-    """Lease of this process, with its database connection. Missing tables are created.
+    """Lease of this process, with its database connection.
 
-    The lease is longer than ``longest_call_s``. Waiting processes see the name of the run, and
-    processes of one run count their stored replies together.
+    Missing tables are created. The lease is longer than ``longest_call_s``. Waiting processes see
+    the name of the run, and processes of one run count their stored replies together.
 
     Attributes
     ----------

@@ -318,7 +318,7 @@ def _tied(design: Design) -> Design:
 
 
 def _losing(design: Design, seed: int) -> Callable[[PlantedJudge], float]:
-    """Return a function of a judge: its rate of losses to raters, minus wins, minus eps."""
+    """Return a function that computes a judge's loss rate, minus its win rate and eps."""
     large = design.repeated(ceil(LARGE / design.n_items))
     eps = eps_of(design.task)
 

@@ -19,7 +19,7 @@ STEEPEST = 50.0  # largest gamma in the search: exp(-50) is practically never
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One setting of the experiment. Items are positive if they have the space's first option.
+    """One setting of the experiment. The space's first option is the positive one.
 
     Attributes
     ----------

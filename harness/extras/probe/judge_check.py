@@ -162,7 +162,7 @@ class _Pairs(NamedTuple):
         return Estimate(value=value, interval=interval, n_used=n_items, counts=counts)
 
     def plus(self, other: _Pairs) -> _Pairs:
-        """Add the counts of other pairs."""
+        """Return these counts plus the counts of other pairs."""
         n, k = self.n + other.n, self.n_differing + other.n_differing
         return _Pairs(n, k, self.items | other.items)
 

@@ -93,7 +93,7 @@ def raced_source(
 
 
 def _why_unfit(leader: JudgeSpec, pool: RacePool, source: Source) -> Unfit:
-    """Return why the race cannot return the judge with the lowest loss, or "" if it can."""
+    """Return why the judge with the lowest loss cannot win the race, or "" if it can."""
     if leader.name in control_judges(pool.specs):
         return "control"
     verdicts = source.verdicts[leader.name]

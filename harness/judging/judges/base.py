@@ -91,7 +91,7 @@ class Judge(ABC):
 
     @abstractmethod
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit. For a pair, this is the first turn."""
+        """Return the request for a unit. For a pair, return the first turn's request."""
 
     @abstractmethod
     def follow_up(self, request: Request, reply: Reply) -> Request:
@@ -191,7 +191,7 @@ class PromptedJudge(Judge):
         return self.spec.sent_params
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit. For a pair, this is the first turn."""
+        """Return the request for a unit. For a pair, return the first turn's request."""
         messages = self._prompts.messages(
             self._items[unit.item],
             unit.elicitation,

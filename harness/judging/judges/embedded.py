@@ -54,7 +54,7 @@ class EmbeddedJudge(Judge):
             raise JudgeUnavailable(f"{spec.name}: task {task.name!r} has no options to choose from")
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit. For a pair, this is the first turn."""
+        """Return the request for a unit. For a pair, return the first turn's request."""
         return Request(
             provider=self.spec.kind,
             model=self.spec.model,

@@ -93,7 +93,7 @@ def price_of(spec: JudgeSpec) -> Price | None:
 
 
 def most_reply_tokens(spec: JudgeSpec) -> int | None:
-    """Return the maximum reply tokens that litellm lists for a hosted model, if known."""
+    """Return the maximum reply tokens of a hosted model in litellm's list, or None."""
     limit = listed_model(spec.model).get("max_output_tokens") if spec.kind == "litellm" else None
     return limit if isinstance(limit, int) else None
 

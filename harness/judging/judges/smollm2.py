@@ -53,7 +53,7 @@ WORD_BIAS = 20.0  # added to the logits of words that must be listed
 
 
 def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
-    """Return the path of the weights, without importing their package.
+    """Return the path of the model's weights. The weights' package is not imported.
 
     Returns
     -------

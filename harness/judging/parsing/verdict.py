@@ -131,7 +131,7 @@ class Reply(_Record, frozen=True, kw_only=True):
 
     @property
     def ending(self) -> ReplyEnding:
-        """How the reply ended, based on its number of tokens and the finish reason."""
+        """Ending of the reply, based on its number of tokens and the finish reason."""
         return "cut_off" if self.used_all_tokens else ending_of(self.finish_reason)
 
 

@@ -359,7 +359,7 @@ class Prompts:
         own: Mapping[TemplateName, str] = NO_FILES,
         both_orders: bool = False,
     ) -> tuple[Message, ...]:
-        """Return the messages for a question about an item. For a pair, this is the first turn.
+        """Return the messages for a question. For a pair, return the first turn's messages.
 
         The sample sets the order of shuffled options, the option that an endorsement is about, and,
         if ``both_orders``, the order of a pairwise item's answers. ``own`` contains the judge's own

@@ -157,7 +157,7 @@ class Job:
 
 
 class WorkUnit(Struct, gc=False):  # units can't be part of a cycle
-    """Item and elicitation, for one sample or for several samples in one request.
+    """Item and elicitation with one sample, or with several samples in one request.
 
     ``request`` is the request for any of the samples; ``hashes`` belong to ``samples``. ``claimed``
     means that they are locked and that the store had no reply afterwards. If a conversation has

@@ -153,7 +153,7 @@ class HeldRequests:
         lasting = tuple(h for h in content.holdings if h.until_s > time.time())
         if len(lasting) < len(content.holdings):
             self._say(
-                f"{content.run}: the results of its batches are no longer kept, so their requests "
+                f"{content.run}: the results of its batches have expired, so their requests "
                 "are sent again"
             )
         return RunHoldings(content.run, lasting, content.server)

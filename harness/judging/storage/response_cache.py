@@ -497,7 +497,7 @@ def count_replies(folder: Path, wanted: ReplyFilter) -> CountedReplies:
 
 @contextmanager
 def _reading(folder: Path, timeout_s: float) -> Iterator[tuple[sqlite3.Connection, ReplyDisk]]:
-    """Open a cache's database read-only, or raise `CacheUnusable` if it cannot be read."""
+    """Open a cache's database read-only. Raise `CacheUnusable` if it cannot be read."""
     address = f"{(folder / DBNAME).absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=timeout_s)) as connection:

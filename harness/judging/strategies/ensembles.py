@@ -66,7 +66,7 @@ class Weighted(Majority):
     needs_options = True
 
     def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
-        """Return the members' weights, by kind of answer and half (``forced_choice 0``).
+        """Return the members' weights for each kind of answer and half (``forced_choice 0``).
 
         They are never negative. All are 1 if a half has fewer than `MIN_RATED_IN_HALF` rated items
         or if all would be 0.

@@ -216,7 +216,7 @@ class Strategy:
         return sample // n_options if self.asks_each_option else sample
 
     def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
-        """Return the messages for a question. For a pair, this is the first turn."""
+        """Return the messages for a question. For a pair, return the first turn's messages."""
         return prompts.from_template(question, self)
 
     def extra_items(self, task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
