@@ -24,7 +24,7 @@ IntervalConstruction: TypeAlias = Literal[  # how an interval was computed
 class MadeBy:
     """Method that computed an interval's end: ``low: Annotated[float, MadeBy("exact")]``.
 
-    Every field with an end of an interval has this, unless it's an `Interval`, which includes its
+    Every field with an end of an interval has this, unless it is an `Interval`, which includes its
     method.
     """
 

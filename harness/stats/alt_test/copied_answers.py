@@ -143,7 +143,7 @@ def may_copy(panel: Panel, judge: Coded, times: FloatArray, *, ordered: bool = F
     Returns
     -------
     (B,) bool array
-        False if copies can't be tested for.
+        False if copies cannot be tested for.
     """
     raters = np.arange(len(panel.raters))
     codes, rows, n_options = _codes(panel, judge, raters, ordered=ordered)
@@ -229,7 +229,7 @@ class CopyRatios:
 
     @property
     def shares_none(self) -> BoolArray:
-        """Return a (B,) mask of data sets in which no pair shares such an answer with the judge."""
+        """Return a (B,) mask of the data sets in which the judge shares no contradicted answer."""
         return np.asarray(~self.shares_errors.any(axis=1))
 
     @property

@@ -186,9 +186,9 @@ class StudentTest:
         Mean and standard deviation of the difference; ``sd`` uses n - 1 and is None for a single
         item.
     t : float or None
-        None if the differences don't vary.
+        None if the differences do not vary.
     p : float or None
-        If the differences don't vary, 0 if the mean is below eps, else 1. None for fewer than two
+        If the differences do not vary, 0 if the mean is below eps, else 1. None for fewer than two
         items.
     """
 
@@ -206,7 +206,7 @@ class SignedRankTest:
     Attributes
     ----------
     n : int
-        Number of items whose difference isn't exactly eps; the rest are dropped.
+        Number of items whose difference is not exactly eps; the rest are dropped.
     w_plus : float
         Sum of the ranks (midranks for ties) of the positive differences.
     p_exact : float
@@ -223,7 +223,7 @@ class SignedRankTest:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Moments:
-    """Effective n, mean, standard deviation, t and p of weighted differences, each (...)."""
+    """Effective n, mean, standard deviation, t and p of weighted differences, in equal shapes."""
 
     n: FloatArray
     mean: FloatArray
@@ -244,7 +244,7 @@ def one_sided_t(minus: int, zero: int, plus: int, eps: float) -> StudentTest:
 
     Notes
     -----
-    Calderon et al. 2025, section 3.3. If the differences don't vary, t is undefined and p follows
+    Calderon et al. 2025, section 3.3. If the differences do not vary, t is undefined and p follows
     from the mean.
 
     Examples
@@ -284,7 +284,7 @@ def student(
     weighted : bool
         If False, all weights are 1, and the variance is divided by n - 1. If True, the paper's
         weighted form: the variance is divided by the sum of weights, n is ``weight^2 /
-        weight_squares``, and the degrees of freedom, which the paper doesn't specify, are n - 1.
+        weight_squares``, and the degrees of freedom, which the paper does not specify, are n - 1.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         n = weight**2 / weight_squares if weighted else weight

@@ -245,7 +245,7 @@ class Panel:
         Raises
         ------
         ValueError
-            If the rater isn't in the panel.
+            If the rater is not in the panel.
         """
         if rater not in self.raters:
             raise ValueError(f"rater {rater!r} is not in the panel; its raters are {self.raters}")
@@ -262,7 +262,7 @@ def numbers(labels: Sequence[Hashable], name: str) -> FloatArray:
     Raises
     ------
     ValueError
-        If a value isn't a finite number: "non_numeric_value".
+        If a value is not a finite number: "non_numeric_value".
     """
     try:
         values = np.array([float(label) for label in labels], dtype=np.float64)  # type: ignore[arg-type]  # whatever float() takes

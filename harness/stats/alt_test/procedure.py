@@ -67,7 +67,7 @@ def annotator_test(
     Raises
     ------
     ValueError
-        If the rater names are positional, or an argument doesn't fit the panel.
+        If the rater names are positional, or an argument does not fit the panel.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def annotator_test(
 def annotator_tests(
     panel: Panel, judges: Mapping[str, Mapping[str, Hashable] | Coded], design: AltTestDesign
 ) -> dict[str, AltTest]:
-    """Run the annotator test for several judges. Each is adjusted over its own raters.
+    """Run the annotator test for several judges. P-values are adjusted over each judge's raters.
 
     Parameters and errors are those of `annotator_test`, with a mapping of judge to verdicts;
     `adjust_jointly` adjusts over all judges.

@@ -120,7 +120,7 @@ class RaterComparisons:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredPanel:
-    """A panel with scored ratings, which includes all results that do not depend on the judge.
+    """A panel whose ratings are scored, along with everything that does not depend on the judge.
 
     Attributes
     ----------
@@ -290,17 +290,17 @@ def _class_shares(others: OtherRatings, rows: BoolArray) -> Summands:
 
 
 def weight_of(sums: FloatArray) -> FloatArray:
-    """Return each rater's total weight of compared items as (m,), from (3 or 4, m) sums."""
+    """Return each rater's total weight of compared items, given (3 or 4, m) sums."""
     return np.asarray(sums[MINUS] + sums[TIED] + sums[PLUS], dtype=np.float64)
 
 
 def advantages(sums: FloatArray) -> FloatArray:
-    """Return the share of items on which the judge is at least as good as each rater, as (m,)."""
+    """Return the share of items on which the judge is at least as good as each rater."""
     return ratio(sums[MINUS] + sums[TIED], weight_of(sums))
 
 
 def moments(sums: FloatArray, eps: float | FloatArray) -> Moments:
-    """Compute each rater's one-sided t-test from (3 or 4, m) sums.
+    """Compute a one-sided t-test for each rater from (3 or 4, m) sums.
 
     p-values are (E, m) at (E, 1) margins.
     """

@@ -118,7 +118,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OtherRatings:
-    """What each of R ratings is compared with: the item's other raters, or one reference.
+    """Basis of comparison for each of R ratings: the item's other raters, or one reference.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class OtherRatings:
 
 
 class Aligner(Protocol):
-    """Scores of ratings and verdicts, compared with the same values. See `aligner`."""
+    """Scores of ratings and verdicts against the same reference values. See `aligner`."""
 
     @property
     def human(self) -> FloatArray:
@@ -305,7 +305,7 @@ def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:
 
 
 def item_numbers(coded: Coded, name: str, *, ranks: bool) -> FloatArray:
-    """Return each item's number or relative rank as (n,), or nan for items without a value."""
+    """Return an (n,) array with each item's number or relative rank. Missing values are nan."""
     present = coded.present
     used = np.flatnonzero(np.bincount(coded.code[present], minlength=len(coded.labels)))
     number = np.full(len(coded.labels), np.nan)
@@ -329,7 +329,7 @@ def _to_reference(
 def _where_both(
     pairing: Pairing, labels: Sequence[Hashable], x: IntArray, y: IntArray
 ) -> FloatArray:
-    """Compare (N,) codes pairwise, or return nan if either is missing."""
+    """Compare two (N,) arrays of codes. The result is nan where a code is missing."""
     both = (x >= 0) & (y >= 0)
     if both.all():
         return pairing(labels, x, y)
@@ -348,7 +348,7 @@ def _agreeing(others: OtherRatings) -> FloatArray:
 
 
 def _similar(pairing: Pairing, others: OtherRatings) -> FloatArray:
-    """Return each rating's weighted similarity to the other raters' values, as (R,)."""
+    """Return each rating's weighted similarity to the other raters' values, as an (R,) array."""
     panel = others.panel
     row, other = pairs(panel)
     values = pairing(panel.labels, panel.code[row], panel.code[other])

@@ -56,7 +56,7 @@ def how_many(rows: BoolArray, times: IntArray | None = None) -> int:
 
 
 def median(values: Counts, times: IntArray | None = None) -> float | None:
-    """Return the median, or None for an empty array. Value i occurs ``times[i]`` times, or once."""
+    """Return the median, or None for an empty array. ``times`` counts each value's occurrences."""
     if not len(values):
         return None
     if times is None:
@@ -218,7 +218,7 @@ def by_occurrence(codes: IntArray, n_codes: int) -> tuple[IntArray, IntArray]:
     used : (U,) int array
         The codes that occur, in order of first occurrence.
     place : (n_codes,) int array
-        Index in ``used`` of each code; 0 for one that doesn't occur.
+        Index in ``used`` of each code; 0 for one that does not occur.
     """
     first = np.full(n_codes, len(codes), dtype=np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
@@ -245,7 +245,7 @@ SUMMED_CELLS = 1 << 14  # numbers split at once, which fit the processor's cache
 
 
 def total(rows: Summands, times: IntArray | None = None) -> FloatArray:
-    """Sum an (n, d) array over its rows. The result doesn't depend on their order.
+    """Sum an (n, d) array over its rows. The result does not depend on their order.
 
     If numbers are near or below 2**-62, or above 2**17, the last bits can depend on the order.
 

@@ -31,7 +31,7 @@ class Cut:
 
 
 def reaches(shares: FloatArray, tau: float) -> FloatArray:
-    """Compare shares with the cut-off. Returns 1.0 from tau on, 0.0 below it, and nan for nan.
+    """Return 1.0 for shares of at least tau, 0.0 for smaller shares, and nan for nan.
 
     This is the only comparison with tau in the package. It is ``>=`` (Guerdan et al. 2025, section
     2.2), with `TOLERANCE` because a share equal to tau can be stored with a rounding error below
@@ -168,7 +168,7 @@ class Aggregation:
     words : str
         Its name in display names.
     meaning : str
-        Its meaning, for the glossary; only for forms that aren't variants.
+        Its meaning, for the glossary; only for forms that are not variants.
     is_cut : bool
         Whether vectors indicate which shares reach the cut-off, and so change in steps with it.
     is_mode : bool

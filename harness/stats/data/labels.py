@@ -21,7 +21,7 @@ def label_counts(labels: ArrayLike, K: int) -> IntArray:
     Raises
     ------
     ValueError
-        If labels aren't an (n, m) array, or contain a number that isn't an option index.
+        If labels are not an (n, m) array, or contain a number that is not an option index.
     """
     table = np.asarray(labels)
     if table.ndim != 2:  # noqa: PLR2004 -- a matrix has two axes
@@ -50,7 +50,7 @@ def numbers_of(scale: ArrayLike | None, K: int) -> FloatArray:
     Raises
     ------
     ValueError
-        If there isn't one number per option, or they don't increase.
+        If the options do not have one number each, or they do not increase.
     """
     numbers = np.arange(1.0, K + 1.0) if scale is None else np.asarray(scale, dtype=np.float64)
     if numbers.shape != (K,) or not (np.diff(numbers) > 0).all():
@@ -94,7 +94,7 @@ def modes(counts: Counts) -> FloatArray:
 
 
 def majority_shares(counts: Counts) -> FloatArray:
-    """Return the most common label's share as (n,), or nan for items without ratings."""
+    """Return the most common label's share as an (n,) array, or nan for items without ratings."""
     c = np.asarray(counts, dtype=np.float64)
     return ratio(c.max(axis=1, initial=0.0), reduced(np.add, c))
 
@@ -105,7 +105,7 @@ def median_shares(
     *,
     floor: bool = False,
 ) -> FloatArray:
-    """Return the share of labels that equal the median as (n,), or nan for items without ratings.
+    """Return an (n,) array with the share of labels that equal the item's median, or nan.
 
     Parameters
     ----------
@@ -124,6 +124,6 @@ def median_shares(
 
 
 def n_distinct(counts: Counts) -> FloatArray:
-    """Return the number of distinct labels as (n,), or nan for items without ratings."""
+    """Return the number of distinct labels as an (n,) array, or nan for items without ratings."""
     different = (np.asarray(counts) > 0).sum(axis=1).astype(np.float64)
     return np.where(different > 0, different, np.nan)

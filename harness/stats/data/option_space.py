@@ -27,8 +27,8 @@ class OptionSpace:
     sets : iterable of iterables of str
         The admissible response sets, in any order. Each option must be in at least one.
     sets_known : bool, optional
-        False if raters can have sets in mind that aren't listed, for example because a task has too
-        many options to list them. Such a space is never fully specified.
+        False if raters can have sets in mind that are not listed, for example because a task has
+        too many options to list them. Such a space is never fully specified.
 
     Attributes
     ----------

@@ -65,8 +65,8 @@ class RatingTable:
     Raises
     ------
     ValueError
-        If an item id is repeated, a shape doesn't fit, a count is negative or not an integer, or a
-        row of an exact table isn't a distribution.
+        If an item id is repeated, a shape does not fit, a count is negative or not an integer, or a
+        row of an exact table is not a distribution.
     """
 
     space: OptionSpace
@@ -131,7 +131,7 @@ class RatingTable:
         )
 
     def masked(self, kept: BoolArray) -> RatingTable:
-        """Return a table that keeps all items but only the ratings of items in the (n,) mask."""
+        """Keep all items, but remove the ratings of items outside an (n,) mask."""
         joint, wins = self.joint, self.wins
         return replace(
             self,
@@ -290,7 +290,7 @@ class Distributions:
 
 
 def n_choices(table: RatingTable) -> FloatArray:
-    """Return the number of choices as (n,), which is infinite for exact distributions."""
+    """Count each item's choices. An exact distribution counts as infinitely many."""
     choices, is_exact = answers_to(table, "forced_choice")
     return _numbers(choices, is_exact=is_exact)
 
@@ -325,12 +325,12 @@ def multilabel(theta: FloatArray, space: OptionSpace) -> FloatArray:
     Returns
     -------
     omega : (n, K) array in [0, 1]
-        Rows needn't sum to 1, because a response set can contain several options.
+        Rows need not sum to 1, because a response set can contain several options.
 
     Raises
     ------
     ValueError
-        If ``theta`` doesn't have one column per response set, or a row isn't a distribution.
+        If ``theta`` does not have one column per response set, or a row is not a distribution.
 
     Notes
     -----

@@ -129,7 +129,7 @@ def one_verdict_per_group(
     Raises
     ------
     ValueError
-        If there isn't one group per item, or a positive option is unknown.
+        If the items do not have one group each, or a positive option is unknown.
 
     Notes
     -----

@@ -172,7 +172,10 @@ def window_evidence(bags: IntArray, inside: IntArray, is_outcome: BoolArray) -> 
 
 
 def item_log_e(bags: IntArray, inside: IntArray) -> FloatArray:
-    """Return each item's log e-value as (S, n). The arguments are as for `window_evidence`."""
+    """Return each item's log e-value as an (S, n) array.
+
+    The arguments are as for `window_evidence`.
+    """
     cells = _Cells.of(bags, inside)
     log_e = _mixed(cells.rows)[cells.row, cells.x]
     return np.asarray(log_e[cells.place[..., 0]])
@@ -276,7 +279,7 @@ def _tails(law: FloatArray, n_items: FloatArray, observed: IntArray) -> FloatArr
 
 
 def _scores(rows: _Rows) -> IntArray:
-    """Return each count's score, in steps, as evidence for a change. The shape is (R, Y)."""
+    """Return an (R, Y) array with each count's score, in steps, as evidence for a change."""
     log_e = np.minimum(rows.log_e(SCORE_CONCENTRATION), SCORE_MAX_LOG_E)
     steps = np.round(np.log(0.75 + 0.25 * np.exp(log_e)) / SCORE_STEP)
     return np.maximum(steps, 0.0).astype(np.int64)

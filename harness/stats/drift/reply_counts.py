@@ -75,7 +75,7 @@ class ReplyCounts:
     categories : tuple of str
         The C categories in a fixed order, which breaks ties: verdicts, response sets (each set is a
         category), and outcomes such as ``invalid``, ``refused`` and ``abstained``. A category that
-        first occurs in a later round is appended at the end, which doesn't change earlier results.
+        first occurs in a later round is appended at the end, which does not change earlier results.
     counts : (T + 1, n, C) int array
         Number of times each of n items got each category: row 0 is the baseline, row t is round t.
     outcomes : frozenset of str
@@ -84,14 +84,14 @@ class ReplyCounts:
     Raises
     ------
     ValueError
-        If a category is repeated, the shape doesn't fit, or a count is negative or not an integer.
+        If a category is repeated, the shape does not fit, or a count is negative or not an integer.
 
     Notes
     -----
     Missing replies follow the rule of *available replies*: a reply that never arrived (a transport
     error) is left out, and each item enters each window with the replies that it has. An item
     without a reply in the window, or without one before it, adds nothing. This is valid if a
-    reply's content doesn't affect whether it arrives.
+    reply's content does not affect whether it arrives.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class ItemScores:
         Sums of the scores of single replies, each in [0, 1], where higher is better (a loss such as
         the squared error enters as 1 minus itself). Row 0 is the baseline.
     n_replies : (T + 1, n) int array
-        Number of replies in each sum; an item with 0 doesn't enter.
+        Number of replies in each sum; an item with 0 does not enter.
 
     Raises
     ------
@@ -109,8 +109,8 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
     -------
     WorsePath
         Call a judge ``worse`` only if it already changed and `WorsePath.first_look_at` at its own
-        share of alpha (`JudgeChange.threshold`) isn't None. Both claims about all judges then share
-        one alpha.
+        share of alpha (`JudgeChange.threshold`) is not None. Both claims about all judges then
+        share one alpha.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
     items with independent replies, without distributional assumptions. The weights, fixed
     beforehand, are ``1 / ((u + 1) log^2(u + 1))`` over its sum, times .35 for the first two rounds
     from u on and ``.6 / (d (d - 1))`` for the d-th. So for a fall in any round, a window begins
-    there whose weight isn't much less than that of a window from round 1.
+    there whose weight is not much less than that of a window from round 1.
 
     References
     ----------
@@ -157,7 +157,7 @@ def largest_margin(scores: ItemScores, threshold: float) -> float | None:
     Returns
     -------
     float or None
-        Margin in steps of 0.001, rounded down; None if there isn't evidence even for margin 0.
+        Margin in steps of 0.001, rounded down; None if there is no evidence even for margin 0.
     """
     bound = -np.log(threshold)
 
@@ -196,7 +196,7 @@ def log_e_below(
     Parameters
     ----------
     scores : ItemScores
-        Baseline and rounds; the baseline isn't used.
+        Baseline and rounds; the baseline is not used.
     references : sequence of (n,) array
         Scores of each reference on the items, in [0, 1]; nan if it has none.
     margin : float in [0, 1)
@@ -206,7 +206,7 @@ def log_e_below(
     -------
     float
         Log of weights times e-values of the windows that end in the last round, averaged over the
-        references. If the mean isn't below any reference by more than the margin, the sum over
+        references. If the mean is not below any reference by more than the margin, the sum over
         rounds ever reaches ``1 / a`` with a probability of at most ``a``.
 
     Notes
@@ -306,7 +306,7 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
     Notes
     -----
     Round t has the share ``alpha / (t (t + 1))``, half of it for each end. An end is the farthest
-    change that the e-value of `worse_path` for only this round doesn't reject. This is valid for
+    change that the e-value of `worse_path` for only this round does not reject. This is valid for
     fixed items with independent replies and for sampled items, without distributional assumptions.
     The changes of different rounds can differ.
 

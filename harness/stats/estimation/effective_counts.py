@@ -90,7 +90,7 @@ def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
 
     Labels are scaled by their `dispersion` about the verdicts, and verdicts by that of
     `JudgedMean.dispersion`, or of the labelled items' verdicts if the unlabelled items' groups
-    aren't known. With groups or weights, the labels for a verdict never count for more items than
+    are not known. With groups or weights, the labels for a verdict never count for more items than
     there are such verdicts.
     """
     counts = two_phase_counts(labelled, judged)
@@ -164,7 +164,7 @@ def dispersion(labelled: Labelled, fitted: FloatArray) -> float:
     items contain little information, so the prior counts for at least 0.3 positive ones. For
     groups, the variance is the one between groups, but at least the variance of their items. It is
     shrunk towards groups of identical items with the weight of a tenth of a group, because ten
-    groups without a positive label don't show whether a group's items are similar.
+    groups without a positive label do not show whether a group's items are similar.
     """
     weights = labelled.shares * len(labelled.labels)
     residuals = weights * (labelled.labels - fitted)

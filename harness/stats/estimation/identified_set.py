@@ -32,8 +32,8 @@ def endorsed_share(chosen: float, beta: float) -> float:
 def share_above(tau: float, low: float, high: float) -> tuple[float, float]:
     """Bound the proportion of items whose share is at least tau, given the mean share.
 
-    A few raters don't determine an item's share, but the mean over items bounds the number of items
-    that reach tau (Markov's inequality, from both sides).
+    A few raters do not determine an item's share, but the mean over items bounds the number of
+    items that reach tau (Markov's inequality, from both sides).
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def identified_interval(
     interval_at : function
         Interval for the share who choose a positive option, at a two-sided level.
     betas : (low, high)
-        Interval that certainly contains beta. An estimated interval doesn't qualify: in that case,
+        Interval that certainly contains beta. An estimated interval does not qualify: in that case,
         pass beta's confidence interval at ``1 - a`` here, and ``level + a`` as the level.
     level : float in (0, 1)
         Wanted coverage of every point of the identified set.
@@ -191,7 +191,7 @@ def paired_interval(
     statistic : function
         Evidence from the choices against each of (R,) shares mu.
     chosen : (low, high)
-        Range of mu that only the choices don't reject.
+        Range of mu that only the choices do not reject.
     beta : PairedBeta
         Estimate from the pairs.
     critical : float

@@ -36,7 +36,7 @@ class LabelPlan:
     n_now : int
         Labelled items.
     n : int or None
-        Labelled items, including existing ones; None if labelling all items isn't enough.
+        Labelled items, including existing ones; None if labelling all items is not enough.
     chance : float
         Simulated probability that the interval then has the wanted width; if ``n`` is None, with
         all items labelled.
@@ -79,7 +79,7 @@ def plan_labels(
     Notes
     -----
     Future labels are drawn from the labels so far by the Bayesian bootstrap (Rubin, Annals of
-    Statistics 1981), so that the probability accounts for what few labels don't show. Each
+    Statistics 1981), so that the probability accounts for what few labels do not show. Each
     combination of an extreme label and an extreme verdict counts for an extra quarter of a unit,
     because it can be rare. The plan is the smallest number with a probability of at least 80 %.
     """

@@ -116,7 +116,7 @@ def confidence_sequence(
     verdict, ``(label - w (verdict - judge_share) + w) / (1 + 2 w)`` in [0, 1], where earlier labels
     determine the weight w and the bets. A label's verdict is used if the earlier labels would have
     had a clearly narrower interval with their verdicts, so a judge costs almost nothing if it
-    doesn't help. A small part of the error probability is reserved for the judge's share, which is
+    does not help. A small part of the error probability is reserved for the judge's share, which is
     estimated from ``n_unlabelled`` items (Chernoff's inequality).
 
     Parameters

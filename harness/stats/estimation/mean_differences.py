@@ -46,7 +46,7 @@ class JudgedPrompts:
     totals: Mapping[str, tuple[int, float]]
 
     def deviation(self, prompt: str) -> float:
-        """Return how far the sum of a prompt's verdicts is from its expectation under the mean."""
+        """Return the sum of a prompt's verdicts minus their number times the mean verdict."""
         count, total = self.totals[prompt]
         return total - count * self.mean
 

@@ -77,8 +77,8 @@ class PopulationMean:
     estimate : Bounded or None
         The mean; None with a ``reason``.
     method : str or None
-        "labels_and_judge": the two-phase interval; "labels_alone": used if a selected judge doesn't
-        narrow the interval; "prediction_powered": for mean scores.
+        "labels_and_judge": the two-phase interval; "labels_alone": used if a selected judge does
+        not narrow the interval; "prediction_powered": for mean scores.
     level : float
         Nominal coverage.
     n_labelled, n_unlabelled : int

@@ -1,7 +1,7 @@
 """Prediction-powered means, tuned for power.
 
 Angelopoulos, Duchi and Zrnic, PPI++: Efficient prediction-powered inference (2023). The judge's
-weight is fitted on items other than those it is applied to, so that it doesn't bias the mean.
+weight is fitted on items other than those it is applied to, so that it does not bias the mean.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class JudgedMean:
         the variance of values far from 0.
     dispersion : float or None
         Variance of their mean relative to the same number of independent values, if items are
-        grouped; None if their groups aren't known.
+        grouped; None if their groups are not known.
     """
 
     n: int

@@ -176,7 +176,7 @@ class ShareSums:
 def helps(alone: PopulationLimits, both: PopulationLimits, n_judges: int) -> BoolArray:
     """Return whether to report the share that also uses the judge's verdicts.
 
-    It is reported unless the judge was selected from several and its interval isn't narrower than
+    It is reported unless the judge was selected from several and its interval is not narrower than
     the interval from only the labels. For a selected judge, the interval is simultaneously valid
     for all judges.
     """

@@ -3,7 +3,7 @@
 Labelled and unlabelled items are independent draws from one population. The four cells of label by
 verdict have a multinomial likelihood, to which the unlabelled items add their information about the
 judge's verdicts (Tenenbein, A double sampling scheme for estimating from binomial data with
-misclassifications, JASA 1970). An interval contains the shares that a test doesn't reject. The
+misclassifications, JASA 1970). An interval contains the shares that a test does not reject. The
 test's statistic is the mean of the likelihood ratio and the score statistic: with few positives,
 the first rejects too often and the second too rarely. For coverage, see docs/estimation.md.
 """
@@ -67,7 +67,7 @@ class TwoPhaseCounts:
         return share * yes_yes / said_yes + (1.0 - share) * yes_no / said_no
 
     def scaled(self, labelled: float, judged: float = 1.0) -> TwoPhaseCounts:
-        """Multiply the counts of labelled and of unlabelled items by factors."""
+        """Multiply the counts of labelled and of unlabelled items by separate factors."""
         factors = (labelled, labelled, labelled, labelled, judged, judged)
         cells = zip(factors, astuple(self), strict=True)
         return TwoPhaseCounts(*(factor * cell for factor, cell in cells))
@@ -125,7 +125,7 @@ def judge_interval(
     """Return the ends of the range of shares that the judge's verdicts do not reject.
 
     This is a profile likelihood over the judge's sensitivity and specificity, which the labelled
-    items determine. The labels aren't used for the share itself, as in the correction of Rogan and
+    items determine. The labels are not used for the share itself, as in the correction of Rogan and
     Gladen (1978).
 
     Parameters
@@ -138,7 +138,7 @@ def judge_interval(
     Returns
     -------
     low, high : (R,) arrays
-        All of (0, 1) if the judge doesn't distinguish the labels.
+        All of (0, 1) if the judge does not distinguish the labels.
     """
     yes_yes, yes_no, no_yes, no_no, judged_yes, judged_no = counts.cells
     yes, no = yes_yes + yes_no, no_yes + no_no
@@ -283,7 +283,7 @@ def _at_share(counts: TwoPhaseCounts, share: FloatArray) -> tuple[FloatArray, Fl
 
 
 def _room(x: FloatArray, step: FloatArray, top: FloatArray) -> FloatArray:
-    """Return the largest fraction of a step that stays inside (0, top), within 95 % of the way."""
+    """Return the fraction of a step that covers at most 95 % of the way to an end of (0, top)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         to_end = np.where(step < 0.0, -x / step, np.where(step > 0.0, (top - x) / step, np.inf))
     return np.minimum(1.0, 0.95 * to_end)

@@ -79,7 +79,7 @@ def meets_bounds(
 
     Bounds are sharp for each item: raters who choose j must meet the positive options if every
     admissible set with j does, and can if some set does. nan rows of the (n, K) choice shares stay
-    nan; ValueError if a row isn't a distribution or an option is unknown.
+    nan; ValueError if a row is not a distribution or an option is unknown.
     """
     shares = check_rows(O, len(space.options), "O")
     meets = space.meets(positive)
@@ -122,7 +122,7 @@ def free_bounds(
     Raises
     ------
     ValueError
-        If an argument doesn't fit.
+        If an argument does not fit.
     """
     dist = Distributions.of(human)
     ends = [reaches(end, tau)[:, None] for end in meets_bounds(dist.O, human.space, positive)]
@@ -223,7 +223,7 @@ def common_bounds(
     Raises
     ------
     ValueError
-        If a limit isn't a range of probabilities or occurs twice, or an argument doesn't fit.
+        If a limit is not a range of probabilities or occurs twice, or an argument does not fit.
     """
     check_tau(tau)
     ends = _ends(human.space, limits)

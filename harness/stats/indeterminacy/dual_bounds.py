@@ -94,7 +94,7 @@ def least_majorant(
     Parameters
     ----------
     moments : PolynomialMeans
-        Moments of all items with one weight. They needn't be feasible exactly, only up to
+        Moments of all items with one weight. They need not be feasible exactly, only up to
         ``caution``.
     weight : float
         w, of either sign. The lower bound is the negated upper bound for -w.
@@ -143,7 +143,7 @@ def _at_nodes(m: int, tau: float, n_nodes: int) -> FloatArray:
 
 
 def _wanted(tau: float, weight: float, n_nodes: int) -> FloatArray:
-    """Return w 1[Omega >= tau] at (p,) points. At the cut-off, use the larger of both sides."""
+    """Return w 1[Omega >= tau] at (p,) points. At the cut-off, use the larger of the two sides."""
     side = _nodes(tau, n_nodes)[2]
     return np.where(side == 0, max(weight, 0.0), np.where(side > 0, weight, 0.0))
 

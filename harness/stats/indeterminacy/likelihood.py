@@ -108,7 +108,7 @@ def F_by_likelihood(table: RatingTable, *, resampling: Resampling) -> CommonF:
     ----------
     table : RatingTable
         Counts of both elicitations. Calls that were part of a pair are subtracted if the table
-        includes them, because they aren't independent calls.
+        includes them, because they are not independent calls.
     resampling : Resampling
         Supplies the generator for the values of theta over which the likelihood is averaged, and
         the groups and level of the intervals. There are no resamples, because each would need a
@@ -117,7 +117,7 @@ def F_by_likelihood(table: RatingTable, *, resampling: Resampling) -> CommonF:
     Returns
     -------
     CommonF
-        The estimate. F per item isn't identified from such calls, so it isn't offered.
+        The estimate. F per item is not identified from such calls, so it is not offered.
 
     Notes
     -----
@@ -202,7 +202,7 @@ def F_and_beta_by_likelihood(
     Notes
     -----
     This is beta of Guerdan et al. 2025, section 7, computed from F and theta. Matching the calls
-    instead gives ``cross_call_beta``, which isn't an estimate of beta.
+    instead gives ``cross_call_beta``, which is not an estimate of beta.
 
     The interval contains every beta at which the likelihood, maximised over F, is not significantly
     less than at the estimate. Twice the difference between the log-likelihoods is divided by the

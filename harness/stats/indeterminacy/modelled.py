@@ -110,7 +110,7 @@ def modelled_decisions(
 
     Notes
     -----
-    Choices and one pair per item don't determine how sets vary between items, so the estimate is
+    Choices and one pair per item do not determine how sets vary between items, so the estimate is
     only as good as the model. `pair_bounds` needs no model.
     """
     check_tau(tau)

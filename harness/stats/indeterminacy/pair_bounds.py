@@ -112,7 +112,7 @@ class PairMoments:
         )
 
     def fitted(self, inside: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return the selected items' moments, shrunk to a beta distribution and one beta."""
+        """Return the mean moments of the selected items, shrunk to a model with a single beta."""
         from scipy.stats import betabinom  # noqa: PLC0415 -- takes a while to load
 
         m = self.pairs.shape[1]
@@ -353,7 +353,7 @@ class _Bounded:
 
 
 def _both_means(totals: FloatArray) -> FloatArray:
-    """Add the mean over items with choices and the mean over items with pairs among them."""
+    """Return the mean over items, plus the mean over pairs times the share with choices."""
     of_items = ratio(totals[..., 0], totals[..., 1])
     return of_items + ratio(totals[..., 2], totals[..., 3]) * ratio(totals[..., 4], totals[..., 1])
 

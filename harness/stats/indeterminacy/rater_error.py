@@ -41,7 +41,7 @@ def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str)
     Raises
     ------
     ValueError
-        If epsilon isn't a probability, eta isn't finite, or there is no other set to err to.
+        If epsilon is not a probability, eta is not finite, or there is no other set to err to.
 
     Notes
     -----
@@ -76,7 +76,7 @@ def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str)
 
 
 def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> FloatArray:
-    """Return Gamma, which compares how often an accepted option is chosen with random choice.
+    """Return Gamma: how much likelier an accepted option is to be chosen than at random.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> Float
 
 @dataclass(frozen=True, slots=True)
 class Identifiability:
-    """Result of whether forced choices alone determine which options raters accept.
+    """Result of testing whether forced choices alone determine which options raters accept.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Identifiability:
     identified : bool
         Whether O determines theta; equal to ``fully_specified``, apart from rater error.
     reason : str
-        Reason if it doesn't: "sets_unknown" or "sets_overlap"; else "".
+        Reason if it does not: "sets_unknown" or "sets_overlap"; else "".
     advice : str
         Change to make in the task; "" if nothing needs changing.
     """
@@ -145,7 +145,7 @@ def identifiability(space: OptionSpace) -> Identifiability:
     Returns
     -------
     Identifiability
-        The result, with advice if theta isn't identified.
+        The result, with advice if theta is not identified.
 
     Notes
     -----
@@ -202,7 +202,7 @@ def rank_under_rater_error(
 
     Notes
     -----
-    Guerdan et al. 2025, lemma B.1. Its equation 8 has the wrong sign and isn't an equivalence. The
+    Guerdan et al. 2025, lemma B.1. Its equation 8 has the wrong sign and is not an equivalence. The
     correct relation is delta = delta_star - 2 shift, so the opposite sign of shift suffices.
     """
     inside = np.asarray(membership, dtype=np.float64)

@@ -43,7 +43,7 @@ class Reconstruction:
     F_reverse : (V, K) array
         P(set v is accepted, given option k is chosen), pooled over the pairs.
     reasons : n strings
-        "" or why an item isn't reconstructed: "no_forced_choices", or "option_without_pairs" if it
+        "" or why an item is not reconstructed: "no_forced_choices", or "option_without_pairs" if it
         has a choice of an option that nobody chose in a pair.
     n_pairs, n_paired_items : int
         Number of pairs, and of items with pairs, that F' is estimated from.
@@ -76,7 +76,7 @@ def reconstruct(table: RatingTable) -> Reconstruction:
     Notes
     -----
     theta_i = F' O_i (Guerdan et al. 2025, theorem 3.3) with one F' for all items. This is correct
-    on average over items like the paired ones, and for a single item if P(set | choice) doesn't
+    on average over items like the paired ones, and for a single item if P(set | choice) does not
     depend on the item. Pairs whose choice is outside their set are left out.
     """
     dist, translation = Distributions.of(table), F_hat(table)

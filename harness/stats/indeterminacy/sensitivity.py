@@ -318,8 +318,8 @@ def prevalences(
     Returns
     -------
     Prevalences
-        Estimates on the same resamples of items. A difference means that one beta doesn't describe
-        all items. Comparing a share of few raters with a cut-off isn't the same as comparing that
+        Estimates on the same resamples of items. A difference means that one beta does not describe
+        all items. Comparing a share of few raters with a cut-off is not the same as comparing that
         of many, so the sets are compared with the expectation for the same number of raters.
     """
     dist, meets = Distributions.of(human), human.space.meets(positive).astype(np.float64)
@@ -507,7 +507,7 @@ def break_even(
     Raises
     ------
     ValueError
-        If an argument doesn't fit the option space.
+        If an argument does not fit the option space.
 
     Notes
     -----

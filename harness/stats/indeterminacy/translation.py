@@ -124,7 +124,7 @@ def cross_call_contributions(dist: Distributions, positive: Iterable[str]) -> Fl
 
     Notes
     -----
-    Given the item, the two calls are independent, so the pooled ratio doesn't estimate beta: if
+    Given the item, the two calls are independent, so the pooled ratio does not estimate beta: if
     beta is 0.035, the ratio can be 0.35. It is reported as ``cross_call_beta`` for comparison.
     """
     space = dist.space
@@ -170,7 +170,7 @@ def sensitivity_family(
     Raises
     ------
     ValueError
-        If beta is not in [0, 1], or the space doesn't allow a needed set.
+        If beta is not in [0, 1], or the space does not allow a needed set.
 
     Notes
     -----
@@ -261,8 +261,8 @@ def decompose(
     Raises
     ------
     ValueError
-        If a shape doesn't fit. If the numbers don't, the message begins with ``not_a_distribution``
-        or ``choice_outside_endorsed_set``.
+        If a shape does not fit. If the numbers do not, the message begins with
+        ``not_a_distribution`` or ``choice_outside_endorsed_set``.
 
     Notes
     -----

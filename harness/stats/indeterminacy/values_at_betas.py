@@ -74,7 +74,10 @@ def _values(
     judges: Sequence[ComparedSide],
     times: IntArray | None,
 ) -> dict[str, FloatArray]:
-    """Return (E, J) values per metric. The raters' vectors at E betas are stacked as (E n, D)."""
+    """Return (E, J) values per metric.
+
+    The raters' vectors at E betas are stacked as an (E n, D) array.
+    """
     values: dict[str, list[FloatArray]] = {metric.name: [] for metric in metrics}
     for judge in judges:
         n, score = len(judge.table.items), scorer(judge)

@@ -109,7 +109,7 @@ class Resampling:
 class Resamples:
     """B bootstrap draws of U units, which all metrics evaluated on them share.
 
-    Weights are drawn again from the seed at every pass, so that the (B, U) matrix needn't be
+    Weights are drawn again from the seed at every pass, so that the (B, U) matrix need not be
     stored. If contributions have few distinct rows, units with the same contribution are drawn
     together: the numbers of draws of the rows are one multinomial, whatever the number of units.
     Otherwise, many units are drawn block by block, so that their contributions are computed only
@@ -165,7 +165,7 @@ class Resamples:
         return replace(self, drawn=np.asfortranarray(next(self.blocks()))) if is_few else self
 
     def of_kinds(self, kinds: Kinds) -> Self:
-        """Draw rows that each represent all units of a kind. Store the weights if there are few."""
+        """Draw rows that each represent all units of a kind. Store the weights if they are few."""
         R = len(kinds.first)
         if self.n_units >= R * ALIKE or R * self.n_resamples > CHUNK_CELLS:
             return self if self.n_units == R else self.of_rows(kinds.times)
@@ -295,7 +295,10 @@ def _width(parts: Sequence[Summands]) -> int:
 
 
 def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArray:
-    """Draw from U units in each of b replicates, and return how often each was drawn as (b, U)."""
+    """Draw from U units in each of b replicates.
+
+    Return a (b, U) array of how often each was drawn.
+    """
     b = len(n_drawn)
     drawn = rng.integers(n_units, size=int(n_drawn.sum()))
     if b > 1:
@@ -394,7 +397,7 @@ class Units:
         Raises
         ------
         ValueError
-            If there isn't one group (or None) per item.
+            If the items do not have one group (or None) each.
         """
         if groups is None:
             return cls(np.arange(n_items), n_items, "item")

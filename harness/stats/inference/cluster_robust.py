@@ -133,7 +133,7 @@ def inverse_probability_weights(probabilities: FloatArray) -> FloatArray | None:
     Raises
     ------
     ValueError
-        If a probability isn't above 0 and at most 1.
+        If a probability is not above 0 and at most 1.
 
     References
     ----------

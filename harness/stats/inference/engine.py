@@ -30,7 +30,7 @@ SideOfTotals: TypeAlias = "Callable[[Weights], FloatArray]"  # uses weights only
 
 
 class Drawn(NamedTuple):
-    """Values of S sides as (S,), and their replicates as (S, B)."""
+    """Values of S sides in an (S,) array, and their replicates in an (S, B) array."""
 
     values: FloatArray
     replicates: FloatArray

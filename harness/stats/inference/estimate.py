@@ -50,7 +50,7 @@ class Interval:
         "score": values within a t quantile of their standard errors; see `score_ends`.
         "percentile": quantiles of the bootstrap replicates. "crossed": a score interval that treats
         both items and raters as samples. "jackknife": from the values with blocks of items left
-        out, see `jackknife_interval`. "profile likelihood": the values that the likelihood doesn't
+        out, see `jackknife_interval`. "profile likelihood": the values that the likelihood does not
         reject. "simultaneous": valid for all judges at once, because the best of them was selected,
         or for all slices at once.
     unit : {"item", "group", "criterion"}
@@ -235,7 +235,7 @@ def share_interval(share: float, n: float, *, level: float = 0.95) -> Interval:
     References
     ----------
     C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits illustrated in the
-    case of the binomial, Biometrika 26 (1934), 404-413. For an effective n that isn't an integer,
+    case of the binomial, Biometrika 26 (1934), 404-413. For an effective n that is not an integer,
     the method is that of E. L. Korn and B. I. Graubard, Confidence intervals for proportions with
     small expected number of positive counts estimated from survey data, Survey Methodology 24
     (1998), 193-201.
@@ -285,15 +285,16 @@ class ItemSums:
     Attributes
     ----------
     contributions : (n, d) array or Rows
-        Contribution of each item; zeros if it doesn't enter.
+        Contribution of each item; zeros if it does not enter.
     metrics : tuple of Metric
         Metrics to evaluate.
     used : (n,) bool array or None
         Whether each item enters; None for items with any contribution.
     inside : (n,) bool array or None
-        Whether each item is in the stratum; None for all. Items outside aren't counted as excluded.
+        Whether each item is in the stratum; None for all. Items outside are not counted as
+        excluded.
     excluded : tuple of Exclusion
-        Reasons that other items don't enter.
+        Reasons that other items do not enter.
     nothing : str
         The reason if no item enters.
     n_tied : int

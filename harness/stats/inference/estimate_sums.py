@@ -182,7 +182,7 @@ def estimate_sums(
     Raises
     ------
     ValueError
-        If the numbers of items differ or contributions aren't finite (n, d) arrays.
+        If the numbers of items differ or contributions are not finite (n, d) arrays.
     """
     checked = [
         replace(item_sums, contributions=_check_contributions(item_sums.contributions))
@@ -210,7 +210,7 @@ def bootstrap(
     Parameters
     ----------
     contributions : (n, d) array
-        Contribution of each item; all zeros for an item that doesn't enter.
+        Contribution of each item; all zeros for an item that does not enter.
     value : callable
         Maps sums of shape (..., d) to values of shape (...), nan if undefined. By default, the
         first sum divided by the second.
@@ -225,7 +225,7 @@ def bootstrap(
     Raises
     ------
     ValueError
-        If contributions aren't a finite (n, d) array.
+        If contributions are not a finite (n, d) array.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def average_over_criteria(
     Raises
     ------
     ValueError
-        If there isn't one criterion per item.
+        If the items do not have one criterion each.
 
     Notes
     -----

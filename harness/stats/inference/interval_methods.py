@@ -189,7 +189,7 @@ class Sampled:
 
     @property
     def standard_error(self) -> float:
-        """Standard error over items, and over raters if they are a sample. It can be nan."""
+        """Standard error over items, and over raters if they are a sample, or nan if undefined."""
         return self.error_and_freedom[0]
 
     @property
@@ -250,7 +250,7 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
     the number of units. Quantiles for a share are normal, widened by the ratio of t quantiles for
     units and items (Korn and Graubard 1998). If all replicates agree, an item can still differ and
     lie anywhere within the bounds. Its probability is the upper end of Wilson's interval for 0 of
-    n. For a mean over items that isn't a share, such as a divergence, the error comes from
+    n. For a mean over items that is not a share, such as a divergence, the error comes from
     `FurtherItem`: if a judge nearly always agrees, a few items may not include any large
     disagreement, and its variance would be missing. If raters are a sample too, the variance and
     degrees of freedom come from `RaterVariance.with_items`. For agreement beyond chance, the

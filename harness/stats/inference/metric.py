@@ -136,7 +136,7 @@ class Metric:
         Whether it uses the cells of two labels and depends on rare options, like agreement beyond
         chance. Its interval then allows for options that few items have.
     interval_from : int
-        Minimum number of units for an interval, if that's more than the usual five.
+        Minimum number of units for an interval, if that is more than the usual five.
     """
 
     name: str
@@ -213,7 +213,7 @@ class Metric:
         a rater's rating. If only replies counted, the interval for a judge with ten replies would
         miss rare disagreements among three raters.
 
-        Returns None if the metric isn't a mean over items, if it is a share (whose interval is
+        Returns None if the metric is not a mean over items, if it is a share (whose interval is
         Wilson's), or if there is no reply noise.
         """
         if not self.is_item_mean or self.is_share or not n_items or isinf(n_replies):

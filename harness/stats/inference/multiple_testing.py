@@ -86,7 +86,7 @@ def benjamini_yekutieli(p: ArrayLike, q: float = 0.05) -> FalseDiscoveries:
 
 
 def _greatest_rejected(ordered: FloatArray, scale: FloatArray, q: float) -> FloatArray:
-    """Return the largest p-value that reaches its threshold, or -1 if none does, as (..., 1)."""
+    """Return the largest p-value that reaches its threshold, or -1 if none does."""
     with np.errstate(invalid="ignore"):
         reached = ordered <= q / scale * (1.0 + ROUNDING)
     greatest = np.where(reached, ordered, -1.0).max(axis=-1, keepdims=True, initial=-1.0)
@@ -99,7 +99,7 @@ def holm(p: ArrayLike) -> FloatArray:
     Parameters
     ----------
     p : (m,) numbers in [0, 1]
-        One p-value per comparison; nan for a comparison that was not made, which isn't counted.
+        One p-value per comparison; nan for a comparison that was not made, which is not counted.
 
     Returns
     -------

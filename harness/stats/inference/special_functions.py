@@ -1,7 +1,7 @@
 """The scipy special functions that the statistics need, imported on first use.
 
 Importing ``scipy.special`` takes longer than all other imports for statistics together, and running
-judges doesn't need it.
+judges does not need it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def advantage_contributions(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return each item's contribution per rater: P(the judge is as good), and 1.
+    """Return two columns per rater: P(the judge is as good), and 1 if they are compared.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ LONGEST = 64  # integers on a shorter scale are counted, others sorted
 
 
 def coincidences(counts: Counts) -> FloatArray:
-    """Return each item's pairs of ratings as (n, K * K), scaled to sum to its number of ratings.
+    """Return (n, K * K) pairs of ratings per item, scaled to sum to the item's number of ratings.
 
     Parameters
     ----------
@@ -169,14 +169,14 @@ def check_weights(weights: ArrayLike) -> FloatArray:
 
 
 def interval_sums(ratings: FloatArray, *, centre: float | None = None) -> FloatArray:
-    """Return each item's contribution to interval alpha for arbitrary numbers, as (n, 4).
+    """Return each item's contribution to interval alpha for arbitrary numbers, as an (n, 4) array.
 
     Parameters
     ----------
     ratings : (n, m) array
         Numeric ratings, nan if missing.
     centre : float, optional
-        Number to subtract first, which doesn't change alpha but keeps the sums exact; by default
+        Number to subtract first, which does not change alpha but keeps the sums exact; by default
         the mean. Shards to be added need the same centre.
 
     Returns
@@ -233,8 +233,8 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
     Raises
     ------
     ValueError
-        If ratings aren't an (n, m) array, the level is unknown, or ratings aren't numbers but must
-        be.
+        If ratings are not an (n, m) array, the level is unknown, or ratings are not numbers but
+        must be.
 
     Notes
     -----
@@ -413,7 +413,7 @@ def _check_ratio_scale(numbers: FloatArray) -> None:
 
 
 def _ratio_observed(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
-    """Sum the distances within units, one lag between a unit's ratings at a time."""
+    """Sum the distances within units, one lag between a unit is ratings at a time."""
     total = 0.0
     for lag in range(1, int(m.max(initial=0.0))):
         same = unit[lag:] == unit[:-lag]

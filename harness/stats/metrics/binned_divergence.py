@@ -84,7 +84,7 @@ class BinnedDivergence:
 def bins_of(
     human: Counts, by: BinBy, *, options: Sequence[str], scale: ArrayLike | None = None
 ) -> tuple[FloatArray, tuple[str | float, ...]]:
-    """Return each item's share in each bin as (n, B), and the bins' labels.
+    """Return each item's share in each bin as an (n, B) array, and the bins' labels.
 
     Parameters
     ----------

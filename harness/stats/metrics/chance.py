@@ -70,7 +70,7 @@ def alpha(
 
 
 def nominal_alpha(label_totals: FloatArray, coincidences: FloatArray) -> FloatArray:
-    """Return alpha for the nominal level, as (...).
+    """Return alpha for the nominal level of measurement.
 
     It is computed from (..., K) pairable ratings of each option and (...) pairs of equal ratings
     within items, with each item's pairs adding up to its number of ratings.

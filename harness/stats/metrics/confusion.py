@@ -47,18 +47,18 @@ _CALDERON = "Calderon et al. 2025, table 2 (Acc)"
 
 
 def hit_rate(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the probability that both modes are equal, breaking ties at random, as (n, 2)."""
+    """Return (n, 2) columns: the probability that both modes are equal, and the item's weight."""
     return weighted(row_products(human, judge), both_rated(human, judge))
 
 
 def hit_rate_ties_lost(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return 1 for items whose modes are certainly equal. Ties count 0. The shape is (n, 2)."""
+    """Return (n, 2) columns: 1 if the modes are certainly equal (ties count 0), and the weight."""
     certain = row_products(human, judge) >= 1.0 - TOLERANCE
     return weighted(certain.astype(np.float64), both_rated(human, judge))
 
 
 def hit_rate_ties_won(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return 1 for items whose modes can be equal, with ties counted as wins, as (n, 2)."""
+    """Return (n, 2) columns: 1 if the modes can be equal (ties count 1), and the weight."""
     possible = row_products(human, judge) > 0.0
     return weighted(possible.astype(np.float64), both_rated(human, judge))
 

@@ -28,32 +28,38 @@ _GUERDAN = "Guerdan et al. 2025, section 4 and table 1"
 
 
 def kl_human_to_judge(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the nats lost if the judge replaces the humans, as (n, 3) columns of `finite_part`."""
+    """Return (n, 3) columns for the nats lost if the judge replaces the humans.
+
+    See `finite_part`.
+    """
     return finite_part(rel_entr(human, judge), both_rated(human, judge))
 
 
 def kl_judge_to_human(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the nats lost if the humans replace the judge, as (n, 3) columns of `finite_part`."""
+    """Return (n, 3) columns for the nats lost if the humans replace the judge.
+
+    See `finite_part`.
+    """
     return finite_part(rel_entr(judge, human), both_rated(human, judge))
 
 
 def js_divergence(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the Jensen-Shannon divergence in bits, from 0 to 1, and its weight, as (n, 2)."""
+    """Return (n, 2) columns: Jensen-Shannon divergence in bits (0 to 1), and the item's weight."""
     return weighted(_js(human, judge) / np.log(2.0), both_rated(human, judge))
 
 
 def js_distance(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the square root of the divergence in nats, and its weight, per item, as (n, 2)."""
+    """Return (n, 2) columns: the square root of the divergence in nats, and the item's weight."""
     return weighted(np.sqrt(_js(human, judge)), both_rated(human, judge))
 
 
 def ce_human_to_judge(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the nats to encode human choices in the judge's code, as (n, 3) columns like KL."""
+    """Return (n, 3) columns for the nats to encode human choices in the judge's code, as for KL."""
     return finite_part(-xlogy(human, judge), both_rated(human, judge))
 
 
 def ce_judge_to_human(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the nats to encode the judge's choices in the humans' code, as (n, 3) like KL."""
+    """Return (n, 3) columns for the nats to encode the judge's choices in the humans' code."""
     return finite_part(-xlogy(judge, human), both_rated(human, judge))
 
 

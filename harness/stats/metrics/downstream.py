@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def decision_consistency(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return 1 if judge and humans make the same decision, else 0, and the weight, as (n, 2).
+    """Return (n, 2) columns: 1 if judge and humans make the same decision, and the weight.
 
     For a judge's expected decision in [0, 1], it is the probability of the same decision.
     """
@@ -33,7 +33,7 @@ def decision_consistency(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def prevalence_bias(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the judge's decision minus the humans', and the weight, as (n, 2)."""
+    """Return (n, 2) columns: the judge's decision minus the humans', and the weight."""
     return weighted(judge[:, 0] - human[:, 0], both_rated(human, judge))
 
 

@@ -305,7 +305,8 @@ def pearson_mean_over_raters(totals: FloatArray) -> FloatArray:
 
     Notes
     -----
-    This is "Pears" in Calderon et al. 2025, table 2. It isn't the correlation with the mean rating.
+    This is "Pears" in Calderon et al. 2025, table 2. It is not the correlation with the mean
+    rating.
     """
     correlations = pearsons(totals)
     defined = ~np.isnan(correlations)

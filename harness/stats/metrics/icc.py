@@ -24,12 +24,12 @@ PAPER = "Shrout and Fleiss 1979"
 
 
 def crossed_ratings(ratings: FloatArray) -> FloatArray:
-    """Return centred ratings by the k raters who rated every rated item, as (n, k).
+    """Return centred ratings by the k raters who rated every rated item, as an (n, k) array.
 
     Parameters
     ----------
     ratings : (n, m) array
-        Numbers, nan if a rater didn't rate an item.
+        Numbers, nan if a rater did not rate an item.
     """
     rated = ~np.isnan(ratings)
     everywhere = rated[rated.any(axis=1)].all(axis=0) if rated.any() else np.zeros(0, dtype=bool)

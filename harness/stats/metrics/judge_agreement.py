@@ -118,7 +118,7 @@ def effective_votes(totals: FloatArray) -> FloatArray:
     Parameters
     ----------
     totals : (..., 6 P) array
-        Summed `error_pairs`. rho is the mean correlation of the errors, or 0 if it's negative. The
+        Summed `error_pairs`. rho is the mean correlation of the errors, or 0 if it is negative. The
         result is nan if any pair has no correlation, because a judge is always or never right.
     """
     P = totals.shape[-1] // 6
@@ -142,7 +142,7 @@ def ensemble_agreement(
     ----------
     votes : (n, R) array
         Index of each judge's chosen option; nan if it did not answer. One column per judge; repeats
-        of a judge don't count as more judges.
+        of a judge do not count as more judges.
     options : K names
         Names of the options.
     judges : R names
@@ -157,7 +157,7 @@ def ensemble_agreement(
     Raises
     ------
     ValueError
-        If a shape doesn't fit, a judge is named twice or a vote isn't an option index.
+        If a shape does not fit, a judge is named twice or a vote is not an option index.
     """
     names, table = tuple(options), _check_votes(votes, len(options), judges)
     positives = (positive,) if isinstance(positive, str) else tuple(positive)

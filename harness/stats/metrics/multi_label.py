@@ -52,13 +52,13 @@ _SET_NAMES = {
 
 
 def coverage(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the probability that the judge's option is among the humans' options, as (n, 2)."""
+    """Return (n, 2) columns: P(the judge's option is among the humans' options), and the weight."""
     met = np.minimum(row_products(human, judge), 1.0)
     return weighted(met, both_rated(human, judge))
 
 
 def recall(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the share of the humans' options that the judge accepts too, as (n, 3).
+    """Return (n, 3) columns for the share of the humans' options that the judge accepts too.
 
     The third sum counts the items on which the humans accept none, which have no recall.
     """
@@ -66,7 +66,7 @@ def recall(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def precision(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the share of the judge's options that humans accept too, as (n, 3) like `recall`."""
+    """Return (n, 3) columns for the share of the judge's options that humans accept too."""
     return _share(human, judge, judge)
 
 
@@ -78,7 +78,7 @@ def shared_options(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def predictive_efficiency(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the number of options the judge accepts on items that humans rated, as (n, 2).
+    """Return (n, 2) columns: the number of options that the judge accepts, and the weight.
 
     A judge's mode is one option, so that row in table 1 of Guerdan et al. 2025 is 1 for every
     judge.
@@ -87,7 +87,7 @@ def predictive_efficiency(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def binary_cross_entropy(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the judge's cross-entropy for the humans' options in nats, as (n, 3).
+    """Return (n, 3) columns for the judge's cross-entropy for the humans' options in nats.
 
     The third sum counts the options for which the judge is certain and the humans disagree. Each
     would have an infinite cost.
@@ -104,7 +104,7 @@ def binary_cross_entropy_of_modes(human: FloatArray, judge: FloatArray) -> Float
 
 
 def mse(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the squared Euclidean distance between the rating vectors, as (n, 2)."""
+    """Return (n, 2) columns: squared Euclidean distance between the rating vectors, and weight."""
     return weighted(row_sums((human - judge) ** 2), both_rated(human, judge))
 
 
@@ -124,7 +124,7 @@ def mse_of_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def mse_without_rater_noise(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Estimate `mse` without bias for infinitely many raters and samples, as (n, 2).
+    """Estimate `mse` without bias for infinitely many raters and samples.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def cumulative(shares: FloatArray) -> FloatArray:
 
 
 def ranked_probability_score(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return squared differences of cumulative shares, averaged over K - 1 steps, as (n, 2).
+    """Return (n, 2) columns: mean squared difference of cumulative shares, and the weight.
 
     It is 0 for equal distributions and 1 for opposite ends of the scale. It uses the order of
     options, unlike the Jensen-Shannon divergence. Epstein 1969, in the form of Murphy 1971.

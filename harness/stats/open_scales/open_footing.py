@@ -207,7 +207,7 @@ def estimate_on(
     engine : Engine
         The resamples.
     excluded : tuple of Exclusion, optional
-        Reasons that the other items don't enter.
+        Reasons that the other items do not enter.
     n_ratings : (n,) array, optional
         Number of ratings of each item.
     n_replies : float, optional

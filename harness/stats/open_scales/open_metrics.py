@@ -110,7 +110,7 @@ def numeric_metrics(width: float) -> tuple[Metric, ...]:
 
 
 def rank_correlation(weights: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
-    """Return Spearman's correlation of weighted rows, with midranks for ties, as (B,).
+    """Return Spearman's correlation of weighted rows, with midranks for ties, as a (B,) array.
 
     ``weights`` (B, N) are the number of times each row counts in each resample. The result is nan
     if either side, (N,), is constant on the rows that count, or there are fewer than two.
@@ -122,7 +122,7 @@ def rank_correlation(weights: FloatArray, judge: FloatArray, human: FloatArray) 
 
 
 def midranks(weights: FloatArray, values: FloatArray) -> FloatArray:
-    """Return each row's weighted midrank in each resample, as (B, N).
+    """Return each row's weighted midrank in each resample, as a (B, N) array.
 
     A row's midrank is the weight of the rows below it plus half the weight of equal rows.
     """
@@ -182,7 +182,7 @@ class AnswerRows:
         )
 
     def sums(self) -> FloatArray:
-        """Average `moments` over each item's rows, as (n, 8)."""
+        """Average `moments` over each item's rows, as an (n, 8) array."""
         rows = moments(self.answer, self.target) * self.share[:, None]
         sums = np.zeros((self.n_items, rows.shape[1]))
         np.add.at(sums, self.item, rows)

@@ -127,7 +127,7 @@ class OpenWins:
 
 
 def _rounds(item: IntArray) -> IntArray:
-    """Number each item's answers from 0 and return each answer's number, as (N,)."""
+    """Number each item's answers from 0 and return each answer's number, as an (N,) array."""
     order = np.argsort(item, kind="stable")
     sorted_items = item[order]
     starts = np.flatnonzero(np.r_[True, sorted_items[1:] != sorted_items[:-1]])

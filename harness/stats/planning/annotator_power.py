@@ -45,13 +45,13 @@ class AnnotatorPower:
         Number of raters and items in a draw.
     power : float
         Share of the draws in which the judge passes. A draw in which no rater has enough items
-        doesn't count as a pass.
+        does not count as a pass.
     power_interval : Interval
         Interval for the power, from the number of draws.
     use : float or None
         Share of the draws in which the judge is recommended: it passes at the first validation's
-        share of alpha, divided by the number of contenders, and doesn't look like a copy of a
-        rater. The comparison with baselines isn't included. None if it isn't simulated.
+        share of alpha, divided by the number of contenders, and does not look like a copy of a
+        rater. The comparison with baselines is not included. None if it is not simulated.
     use_interval : Interval or None
         Interval for that share.
     winning_rate : float or None

@@ -41,7 +41,7 @@ def fitted_prior(positive: IntArray, n_ratings: IntArray) -> tuple[float, float]
 def value_of_rating(
     positive: IntArray, n_ratings: IntArray, tau: float, prior: tuple[float, float]
 ) -> FloatArray:
-    """Return how much one more rating lowers the risk of a wrong decision, as (n,).
+    """Return an (n,) array: how much one more rating lowers the risk of a wrong decision.
 
     This is the maximum over the next 1 to 5 ratings. An item is positive if the share of all raters
     reaches ``tau``; shares have a beta distribution, as from `fitted_prior`.
@@ -89,7 +89,7 @@ def beta_posterior(n_hidden: int, n_eligible: int) -> FloatArray:
 
 
 def cutoff_of_choices(tau: float, betas: FloatArray) -> FloatArray:
-    """Return the smallest share p of positive choices with p + beta (1 - p) >= tau, as (G,)."""
+    """Return the smallest share p of positive choices with p + beta (1 - p) >= tau, per beta."""
     room = np.maximum(1.0 - betas, NEGLIGIBLE)
     return np.asarray(np.maximum((tau - betas) / room, 0.0), dtype=np.float64)
 
@@ -138,7 +138,7 @@ class Decisions:
         )
 
     def values_of_ratings(self) -> FloatArray:
-        """Return how much one more choice per item lowers the expected wrong decisions, as (n,)."""
+        """Return how much one more choice of each item lowers the expected wrong decisions."""
         values = np.zeros(len(self.positive))
         cutoffs = cutoff_of_choices(self.tau, BETAS)
         likely = self.beta > NEGLIGIBLE
@@ -148,7 +148,7 @@ class Decisions:
         return values
 
     def values_of_pairs(self, numbers: Sequence[int]) -> FloatArray:
-        """Return how much pairs on random items lower the expected wrong decisions, as (R,)."""
+        """Return how much each number of pairs lowers the expected wrong decisions."""
         below, n_items = self._below()
         now = _n_wrong(self.beta, below, n_items)
         falls = []
@@ -195,7 +195,7 @@ def _n_wrong(beta: FloatArray, below: FloatArray, n_items: FloatArray) -> FloatA
 
 
 def value_of_comparison(n_ratings: IntArray) -> FloatArray:
-    """Return how much one more rating of each item contributes to the annotator test, as (n,).
+    """Return how much one more rating of each item contributes to the annotator test.
 
     It is a share of the information that existing ratings contain about the mean difference between
     judge and rater. An item with m raters, two or more, has m comparisons, which are worth m / (1 +

@@ -48,8 +48,8 @@ def sample_size_for_difference(
     Returns
     -------
     int or None
-        Number of items for that test with this power; None if ``sd`` is 0, because the judges don't
-        differ on any item.
+        Number of items for that test with this power; None if ``sd`` is 0, because the judges do
+        not differ on any item.
 
     Raises
     ------

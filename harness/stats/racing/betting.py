@@ -79,7 +79,7 @@ def log_growth(
     draws : Draws
         The whole pool, n >= t units.
     within : float
-        Difference in means that doesn't matter.
+        Difference in means that does not matter.
     lean : float, optional
         Prior sum of the differences.
 

@@ -34,7 +34,9 @@ class LossTable:
 
     @property
     def ranges(self) -> FloatArray:
-        """Range of each item's loss over all answers and no answer, at least 0.05, as (n,).
+        """Range of each item's loss, at least 0.05, in an (n,) array.
+
+        No answer counts as an answer.
 
         It bounds the difference between two judges on the item, and is known before any judge runs.
         """

@@ -1,7 +1,7 @@
 """Race between judges: which items each judge runs on next, and when the race ends.
 
 Judges rate the units of a pool in random order, a batch at a time. If there is evidence that a
-judge isn't better than the leader by more than ``within``, it is suspended and gets no more
+judge is not better than the leader by more than ``within``, it is suspended and gets no more
 requests unless another judge takes the lead. Everything is a pure function of the losses known so
 far, so an interrupted race continues as if it had not been interrupted.
 """
@@ -34,8 +34,8 @@ class RaceDesign:
     n_judges : int
         J, two or more.
     within : float
-        Difference in mean losses that doesn't matter, in [0, 1). With 0 the race is strict and ends
-        with the only best judge.
+        Difference in mean losses that does not matter, in [0, 1). With 0 the race is strict and
+        ends with the only best judge.
     alpha : float
         Probability that the returned judge is worse than the best by ``within`` or more; in a
         strict race, that the best is eliminated.

@@ -132,7 +132,7 @@ def _of_raters(choices: RaterChoices, raters: IntArray) -> RaterChoices:
 
 
 def _options_of(choices: RaterChoices) -> NDArray[np.int16]:
-    """Return the option each rater chose for each item as (m, n), with -1 for none."""
+    """Return the option each rater chose for each item as an (m, n) array, with -1 for none."""
     chosen = np.full((choices.n_raters, len(choices.unit)), -1, dtype=np.int16)
     chosen[choices.rater, choices.item] = choices.option
     return chosen
@@ -151,7 +151,7 @@ def _agreements(choices: RaterChoices) -> tuple[FloatArray, FloatArray]:
 def _sign_test(chosen: NDArray[np.int16], unit: IntArray) -> float:
     """Test whether the first rater agrees more often with the second than with the third.
 
-    A unit's items count once, for whoever has more of them.
+    A unit is items count once, for whoever has more of them.
     """
     first, second, third = chosen
     signs = (first == second).astype(np.int64) - (first == third)

@@ -40,7 +40,7 @@ class RaterChoices:
     n_options: int
 
     def counts(self) -> IntArray:
-        """Count how often each option was chosen for each item, as (n, K)."""
+        """Count how often each option was chosen for each item, as an (n, K) array."""
         n, K = len(self.unit), self.n_options
         return np.bincount(self.item * K + self.option, minlength=n * K).reshape(n, K)
 
@@ -163,7 +163,7 @@ def _chernoff(
     observed: FloatArray,
     n_items: IntArray,
 ) -> FloatArray:
-    """Bound P(sum <= observed) as (m,), by the minimum of exp(K(-t) + t observed) over some t."""
+    """Bound P(sum <= observed) by the minimum of exp(K(-t) + t observed) over some values of t."""
     bounds = [total(log_mgf(float(tilt))) + tilt * observed for tilt in TILTS]
     p = np.exp(np.minimum(np.min(bounds, axis=0), 0.0))
     return np.where(n_items > 0, p, np.nan)
@@ -246,7 +246,7 @@ def drift_p_values(choices: RaterChoices, times: FloatArray) -> tuple[FloatArray
 
 
 def _median_agreements(counts: IntArray, agreements: FloatArray) -> FloatArray:
-    """Return the (lower) median agreement over each item's ratings, as (n,)."""
+    """Return the (lower) median agreement over each item's ratings, as an (n,) array."""
     order = np.argsort(agreements, axis=1)
     reached = np.take_along_axis(counts, order, axis=1).cumsum(axis=1)
     place = (2 * reached >= counts.sum(axis=1, keepdims=True)).argmax(axis=1)

@@ -74,7 +74,7 @@ def auc(items: Scored) -> float:
     """Return the probability that scores order two items in the same way as raters.
 
     One rater of each item is drawn, and pairs with the same label are left out. Equal scores count
-    half. With two options it's the area under the ROC curve; nan without such pairs.
+    half. With two options it is the area under the ROC curve; nan without such pairs.
     """
     _, place = np.unique(items.score, return_inverse=True)
     shares = items.shares

@@ -1,8 +1,8 @@
 """Monotone maps from a judge's scores to raters' choices, fitted out of fold.
 
 Scores have no unit in common with ratings. A monotone (isotonic) regression of the raters' answers
-on them creates one. If it were fitted on the items it's evaluated on, it would favour the judge, so
-each item uses the map fitted on the folds without it.
+on them creates one. If it were fitted on the items it is evaluated on, it would favour the judge,
+so each item uses the map fitted on the folds without it.
 
 References
 ----------
@@ -124,7 +124,7 @@ class CrossFit:
         For an item with ratings, the value from the map fitted without its fold. For other items,
         the value from the mean of the maps.
     mean : ScoreMap
-        The mean of the maps, for items that weren't fitted on.
+        The mean of the maps, for items that were not fitted on.
     n_higher : int
         Number of folds whose map ascends.
     n_folds : int
@@ -152,7 +152,7 @@ def cross_fit(
     scores : (n,) array
         Finite scores, one per reply.
     values : (n, T) array
-        The raters' answers, such as the share above each cut. Rows without weight aren't used.
+        The raters' answers, such as the share above each cut. Rows without weight are not used.
     weights : (n,) array
         Numbers of ratings; 0 for an item without any.
     units : (n,) int array

@@ -55,7 +55,7 @@ class TableTranslation:
     beta : Estimate
         P(a positive option in S, given a negative one was chosen), from paired ratings.
     cross_call_beta : Estimate
-        The same share from independent calls, which doesn't estimate beta.
+        The same share from independent calls, which does not estimate beta.
     """
 
     translation: Translation
@@ -189,7 +189,7 @@ def evaluate(
     Raises
     ------
     ValueError
-        If tables don't belong together, names repeat, or an option, metric, tau or level is wrong.
+        If tables do not belong together, names repeat, or an option, metric, tau or level is wrong.
     """
     _check_tables(human, judges)
     check_tau(tau)

@@ -91,7 +91,7 @@ class Footing:
         A human rater compared with each ranked judge.
     values_with_losses : (R,) array
         The metric of each ranked judge on all rated items, with missing answers counted as the
-        worst possible answer; nan if the metric isn't a mean.
+        worst possible answer; nan if the metric is not a mean.
     n_rated : int
         Number of items with the ratings that the metric needs.
     level : float
@@ -252,7 +252,7 @@ class ComparisonRules:
     min_answered : float
         Minimum share of the rated items that a ranked judge has answered.
     margin : Margin, optional
-        Margin of the test that a judge isn't worse than a human rater. Default: no test.
+        Margin of the test that a judge is not worse than a human rater. Default: no test.
     baseline_level : float, optional
         Confidence level of all comparisons with baselines together. Default: the resampling's
         level.

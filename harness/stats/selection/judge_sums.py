@@ -237,7 +237,7 @@ def _has_more(judge: ComparedSide, form: Form) -> BoolArray:
 def scorer(judge: ComparedSide) -> Callable[[Metric, FloatArray, IntArray], FloatArray]:
     """Return a function that computes a metric's (n', d) contributions at some rows.
 
-    Items on which the judge isn't compared contribute nothing.
+    Items on which the judge is not compared contribute nothing.
     """
 
     @cache

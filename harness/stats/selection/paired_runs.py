@@ -78,7 +78,7 @@ class PairedRuns:
         Unit of counting.
     test : {"mcnemar", "sign", ""}
         "mcnemar" if every unit is right or wrong, else "sign", for the sign test of the units'
-        differences. "" if the metric isn't a mean over items.
+        differences. "" if the metric is not a mean over items.
     p : float or None
         Exact two-sided p-value of the test.
     reason : str

@@ -102,7 +102,7 @@ def rank_sets(
         one.
     n_discordant : (J, J) int array, optional
         Number of units on which two judges differ. If they are too few even for a sign test to
-        reject, the difference isn't significant; see `least_discordant`. Default: any number is
+        reject, the difference is not significant; see `least_discordant`. Default: any number is
         enough.
 
     References
@@ -297,7 +297,7 @@ def _upper_quantile(values: FloatArray, level: float, n: int = 1) -> float:
     """Return a quantile of the largest of n values. If B is too small, use Bonferroni's.
 
     With B resamples, the returned order statistic is exceeded with probability at most ``1 -
-    level`` plus 1 / (B + 1), so resamples can't resolve levels beyond ``1 - 1 / B``.
+    level`` plus 1 / (B + 1), so resamples cannot resolve levels beyond ``1 - 1 / B``.
     """
     quantile = float(np.quantile(values, level, method="higher"))
     if (1.0 - level) * len(values) >= 1.0:

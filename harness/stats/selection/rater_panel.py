@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RaterPanel:
-    """The raters' ratings by elicitation. None if raters are not crossed with items.
+    """Ratings with their raters, by elicitation. None means that raters and items are not crossed.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class RaterPanel:
     def of(self, human: RatingTable, form: Form) -> CrossedRatings | None:
         """Return the ratings for a form of the raters' table.
 
-        The result is None if they aren't known, or for a form that only applies to these raters.
+        The result is None if they are not known, or for a form that only applies to these raters.
         """
         if FORMS[form].names_raters:
             return None

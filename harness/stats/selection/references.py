@@ -32,7 +32,7 @@ DRAWS_PER_PRODUCT = 32  # draws of replies that one matrix product adds up
 
 
 def most_frequent_answers(pooled: FloatArray) -> BoolArray:
-    """Return a (B, W) mask of the most common answers. It is empty without ratings."""
+    """Return a (B, W) mask of the most common answers. Rows without ratings have none."""
     greatest = pooled.max(axis=1, keepdims=True)
     return np.asarray((pooled >= greatest - TOLERANCE) & (greatest > 0), dtype=np.bool_)
 
@@ -177,7 +177,7 @@ def _constant_values(
     weights: Weights,
     most_frequent: BoolArray,
 ) -> FloatArray:
-    """Average the values of tied constant answers, as (B,)."""
+    """Average the values of tied constant answers, as a (B,) array."""
     B, W = most_frequent.shape
     values = np.zeros((B, W))
     for k in np.flatnonzero(most_frequent.any(axis=0)):
@@ -281,7 +281,7 @@ class OneHuman:
     Attributes
     ----------
     human, judge : (n, 2) arrays
-        Mean over the item's ratings, and the item's weight; zeros if the item doesn't enter.
+        Mean over the item's ratings, and the item's weight; zeros if the item does not enter.
     used : (n,) bool array
         Items with a verdict and at least two ratings.
     n_ratings : int
@@ -315,7 +315,7 @@ def one_human(
     Every rating is left out in turn. The left-out value and one reply of the judge are both
     compared with the shares of the remaining m - 1 ratings. Scoring the human on m - 1 ratings and
     the judge on m would favour the judge. ``counts`` and ``judge_shares`` are (n, W); raters
-    needn't be identified.
+    need not be identified.
     """
     counts = np.asarray(counts, dtype=np.float64)
     n, W = counts.shape

@@ -52,8 +52,8 @@ def shared_items(answered: BoolArray, *, min_answered: float = MIN_ANSWERED) -> 
     """Select the judges to rank and the items to compare them on.
 
     A judge that only answers easy items would win on its own items. So judges are compared on the
-    items that all of them answered. A judge that answered too few isn't ranked, so that it doesn't
-    reduce the items for the rest.
+    items that all of them answered. A judge that answered too few is not ranked, so that it does
+    not reduce the items for the rest.
 
     Parameters
     ----------
@@ -83,10 +83,10 @@ class Replies:
     Attributes
     ----------
     shares : (n, W) array
-        Shares of the W options or response sets; nan rows if the item wasn't answered.
+        Shares of the W options or response sets; nan rows if the item was not answered.
     n_samples : (n,) array
         Number s of answered samples in each row; infinite for a judge that returns a distribution,
-        0 if the item wasn't answered.
+        0 if the item was not answered.
     """
 
     shares: FloatArray

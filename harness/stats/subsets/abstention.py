@@ -110,7 +110,7 @@ def mode_sums(
         Disagreements for weighted coefficients: between answers in mode exclude, or between
         classes.
     excluded : tuple of Exclusion
-        Reasons that items don't enter in any mode.
+        Reasons that items do not enter in any mode.
     kinds : Kinds, optional
         The kinds, if the cells are theirs.
 
@@ -122,7 +122,7 @@ def mode_sums(
     Raises
     ------
     ValueError
-        If an option is unknown, or a shape doesn't fit.
+        If an option is unknown, or a shape does not fit.
     """
     names, width = tuple(options), (len(options) + 1) ** 2
     table = np.asarray(cells, dtype=np.float64)

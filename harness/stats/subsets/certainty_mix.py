@@ -129,7 +129,7 @@ def certainty_mix(
 def _drawn(
     certain: BoolArray, n_certain: int, n_items: int, n_draws: int, rng: np.random.Generator
 ) -> IntArray:
-    """Return how often each item is in each subset, as (B, n)."""
+    """Return how often each item is in each subset, as a (B, n) array."""
     times = np.zeros((n_draws, len(certain)), dtype=np.int64)
     for inside, n in ((certain, n_certain), (~certain, n_items - n_certain)):
         places = np.flatnonzero(inside)
@@ -177,7 +177,7 @@ def _numbers(tables: Sequence[FloatArray], level: Level, scale: ArrayLike | None
 def _labels(
     counts: FloatArray, level: Level, scale: ArrayLike | None, numbers: FloatArray
 ) -> FloatArray:
-    """Return each row's mode or median as a one-hot row over the numbers, or zeros."""
+    """Return a one-hot row for each item's mode or median, or zeros if the item has no label."""
     if level == "nominal":
         return np.nan_to_num(modes(counts))
     middles = medians(counts, scale)

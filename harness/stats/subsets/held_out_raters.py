@@ -80,7 +80,7 @@ def held_out_strata(
     Parameters
     ----------
     human : (n, K) array
-        Number of times each option was chosen. Items with fewer than three ratings don't enter.
+        Number of times each option was chosen. Items with fewer than three ratings do not enter.
     judges : mapping of judge to (n, K) array
         The same counts for each judge.
     strata : sequence of Stratum

@@ -27,7 +27,7 @@ def permutation_p(
     values : (n,) array
         Values of the items.
     labels : (n,) int array
-        Labels from 0; -1 for an item without one, which doesn't enter.
+        Labels from 0; -1 for an item without one, which does not enter.
     blocks : (n,) int array
         Exchangeable items share a number; without groups, all have the same one.
     rng : numpy Generator

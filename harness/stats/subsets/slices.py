@@ -74,7 +74,7 @@ class _Side(NamedTuple):
 
     @property
     def kurtosis(self) -> FloatArray:
-        """Kurtoses per unit, as an (F,) array. If units do not vary, the normal kurtosis."""
+        """Kurtosis per unit in an (F,) array. It is the normal kurtosis if units do not vary."""
         squares = self.influence**2
         total = squares.sum(axis=1)
         kurtosis = ratio(self.n_units * (squares**2).sum(axis=1), total**2)
@@ -96,7 +96,7 @@ def slice_means(
     Parameters
     ----------
     values : (n,) array
-        Values of the items; nan for an item that doesn't enter.
+        Values of the items; nan for an item that does not enter.
     members : (F, n) bool array
         Whether each item is in each slice. Slices can overlap.
     units : (n,) int array
@@ -165,7 +165,7 @@ def worst_slice(
     judge : SliceMeans
         Performance or loss of the judge.
     beyond_raters : SliceMeans
-        The same minus a rater's, because a slice on which raters are worse too isn't the judge's
+        The same minus a rater's, because a slice on which raters are worse too is not the judge's
         fault.
     eligible : (F,) bool array
         Slices that can be returned.
@@ -176,8 +176,8 @@ def worst_slice(
     -----
     Both intervals must be on the worse side of 0. This is an intersection-union test (R. L. Berger,
     Multiparameter hypothesis testing and acceptance sampling, Technometrics 24 (1982), 295-300): at
-    a level of 95 %, it names a slice in at most 5 % of data sets if the judge isn't worse in any by
-    more than raters are.
+    a level of 95 %, it names a slice in at most 5 % of data sets if the judge is not worse in any
+    by more than raters are.
     """
     with np.errstate(invalid="ignore"):
         if less_is_worse:

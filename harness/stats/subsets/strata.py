@@ -74,7 +74,7 @@ _SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # name
 def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> list[ItemSums]:
     """Return coefficients among raters, from (n, K) counts, for items with at least two ratings.
 
-    These are every row of `HUMAN_AGREEMENT`, and alpha at the level if it isn't nominal.
+    These are every row of `HUMAN_AGREEMENT`, and alpha at the level if it is not nominal.
     """
     c = np.asarray(counts, dtype=np.float64)
     several = np.asarray(c.sum(axis=1) >= MIN_FOR_AGREEMENT, dtype=np.bool_)
@@ -258,7 +258,7 @@ class StratumResult:
     delta : mapping of str to Estimate
         ``hh`` minus ``hw_mw`` for the same coefficient, both on the items that the judge answered.
         None for percentages, because percentages of three raters and of two modes are different
-        quantities. It is partly due to selection: the expectation isn't 0 for a judge that answers
+        quantities. It is partly due to selection: the expectation is not 0 for a judge that answers
         like a random rater.
     js_b : mapping of str to Estimate
         Binned divergence of the labels, in bits and as a distance.
@@ -320,7 +320,7 @@ def stratify(
     Raises
     ------
     ValueError
-        If shapes don't fit or there is no stratum.
+        If shapes do not fit or there is no stratum.
     """
     h = np.asarray(human, dtype=np.float64)
     counts = {name: _of_shape(h, judge) for name, judge in judges.items()}

@@ -2,8 +2,8 @@
 
 Angelopoulos, Bates, Candès, Jordan and Lei, Learn then Test: Calibrating predictive algorithms to
 achieve risk control (2021): thresholds are tested from a strict one to looser ones, and the first
-one that isn't significant ends the sequence. Several starts can share alpha. Each start then passes
-its share from one threshold to the next, as long as all are significant.
+one that is not significant ends the sequence. Several starts can share alpha. Each start then
+passes its share from one threshold to the next, as long as all are significant.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def candidate_thresholds(confidence: FloatArray) -> FloatArray:
     Parameters
     ----------
     confidence : (n,) array
-        Confidence of each verdict; nan if there is none. Errors aren't used.
+        Confidence of each verdict; nan if there is none. Errors are not used.
     """
     ordered = -np.sort(-confidence[~np.isnan(confidence)])
     if not len(ordered):
@@ -73,7 +73,7 @@ class ThresholdTests:
     def two_starts(self, alpha: float) -> dict[int, float]:
         """Return alpha by start: the first testable threshold, and one that accepts half.
 
-        If the second isn't later than the first, there is only one start.
+        If the second is not later than the first, there is only one start.
         """
         answered = (~np.isnan(self.confidence)).sum()
         shares = [self.accepted(place).sum() / answered for place in range(len(self.thresholds))]

@@ -18,7 +18,7 @@ NO_ANSWER = -1
 
 
 def single_answers(choices: FloatArray) -> IntArray:
-    """Return the index of each item's most common option as (n,), or -1.
+    """Return the index of each item's most common option as an (n,) array, or -1.
 
     Items without an answer, or with a tie for the most common option, have -1.
 
@@ -32,7 +32,7 @@ def single_answers(choices: FloatArray) -> IntArray:
 
 
 def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> FloatArray:
-    """Return each verdict's error in [0, 1] as (n,), or nan without a rating or an answer.
+    """Return each verdict's error in [0, 1] as an (n,) array, or nan without a rating or an answer.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> Fl
     kind : {"majority", "rater", "set"}
         Definition of an error: "majority" (whether the answer differs from the option that most
         raters chose, with ties in equal parts), "rater" (the share of raters who chose a different
-        option), or "set" (the share of raters whose response set doesn't contain it).
+        option), or "set" (the share of raters whose response set does not contain it).
     """
     shares = {
         "majority": lambda: modes(human.forced_choice),
@@ -55,12 +55,12 @@ def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> Fl
 
 
 def raters_errors(human: RatingTable, kind: ErrorKind) -> FloatArray:
-    """Return one rater's mean error against the rest as (n,), or nan with fewer than two.
+    """Return one rater's mean error against the rest as an (n,) array, or nan with fewer than two.
 
     Parameters
     ----------
     human : RatingTable
-        The raters' answers. A rater's choice isn't compared with the same rater's set.
+        The raters' answers. A rater's choice is not compared with the same rater's set.
     kind : {"majority", "rater", "set"}
         As in `verdict_errors`.
     """
@@ -78,7 +78,7 @@ def raters_errors(human: RatingTable, kind: ErrorKind) -> FloatArray:
 
 
 def _outside_sets(human: RatingTable, chosen: FloatArray) -> FloatArray:
-    """Return how often a rater's choice is outside a different rater's set, as (n,)."""
+    """Return how often a rater's choice is outside a different rater's set, as an (n,) array."""
     sets = np.asarray(human.response_set, dtype=np.float64)
     members = np.asarray(human.space.membership, dtype=np.float64)
     n_pairs = chosen.sum(axis=1) * sets.sum(axis=1)
