@@ -130,8 +130,8 @@ def _degenerate(v: Validation) -> PracticeAnswer:
 
 def _mode(v: Validation) -> PracticeAnswer:
     text = (
-        f"abstentions: {MODES[v.settings.mode]}. Ties for the most common answer are split evenly. "
-        f"Refused, invalid and failed replies are counted, but don't affect any metric"
+        f"abstentions: {MODES[v.settings.mode]}; ties for the most common answer are split evenly; "
+        f"refused, invalid and failed replies are counted, but don't affect any metric"
     )
     return "given", text
 
@@ -180,7 +180,7 @@ def _weights(v: Validation) -> PracticeAnswer:
 
 
 def _level(v: Validation) -> PracticeAnswer:
-    return "given", f"{LEVELS[v.settings.level]}. The bootstrap resamples {v.sampling.unit}s"
+    return "given", f"{LEVELS[v.settings.level]}; the bootstrap resamples {v.sampling.unit}s"
 
 
 def _ensemble(v: Validation) -> PracticeAnswer:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from harness.analysis.improvement import Candidate, Improvement
 
-HEADS = ("way of asking", "round", "items", "replies", "cost", "left after")
+HEADS = ("way of asking", "round", "items", "replies", "cost", "dropped after")
 SAME_COST = 0.05  # ratios closer to 1 count as the same cost
 SECTION = "search.json"  # file in the folder of the run with the section
 MOST_LINES = 8  # lines of the wording in a terminal

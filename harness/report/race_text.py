@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from harness.analysis.location import Location
     from harness.analysis.race_result import RacedJudge, RaceResult
 
-HEADS = ("judge", "items", "replies", "of", "left after", "replies by then", "cost", "in full")
+HEADS = ("judge", "items", "replies", "of", "dropped after", "replies so far", "cost", "full run")
 
 
 def found(race: RaceResult) -> str:

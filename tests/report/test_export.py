@@ -216,7 +216,7 @@ def test_two_runs_are_written_beside_the_second(folder, copied):
     assert beside == copied.path / f"beside-{folder.path.name}.html"
     assert beside.read_text(encoding="utf-8").startswith("<!doctype html>")
     text = " ".join(written.text.split())
-    assert "Difference of answer shares (JS divergence), follows, lenient on" in text
+    assert "Difference in answer shares (JS divergence), follows, lenient on" in text
     assert "is not significantly different in the second run" in text
     assert [line for line in written.text.splitlines() if len(line) > 80] == []
     assert written.text.startswith(report_comparison(folder, copied).text[:200])

@@ -171,7 +171,7 @@
     byId("beta-shown").textContent = beta;
     byId("tau-shown").textContent = tau;
     const table = byId("live");
-    table.caption.textContent = `At tau ${tau}, if beta of the raters is ${beta}; ${grid.items}.`;
+    table.caption.textContent = `At tau ${tau}, if the raters' beta is ${beta}, on ${grid.items}.`;
     table.tBodies[0].replaceChildren(...rows.map(goalRow));
     const order = rows.map((row) => row.rank + " " + row.name).join(", ");
     byId("live-line").textContent = `By ${goal} at beta ${beta} and tau ${tau}: ${order}.`;
