@@ -8,7 +8,7 @@ from harness.errors import ExitCode
 from harness.files.plain_text import visible
 from harness.judging.judges.response_errors import UNREADABLE, explain, is_lasting
 from harness.report.formatting import counted, level_text, listed
-from harness.report.text_table import draw_table
+from harness.report.text_table import draw_table, paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.stats.estimation.label_plan import LabelPlan
     from harness.stats.estimation.population import Bounded, PopulationMean
 
+COLUMNS = "  "  # separates the columns of a table
 MOST_DIFFERENCES = 10  # differences that are printed even if not significant
 LEAST_WORTH = 1.05  # a judge with a lower gain than this factor adds nothing
 UNANSWERED = {  # value for an item without a usable answer
@@ -35,8 +36,8 @@ DIFFERENCES = {
 
 
 def described(result: Estimation) -> str:
-    """Format an estimate as lines of text."""
-    return "\n".join(_lines(result))
+    """Format an estimate as text, with sentences 80 columns wide."""
+    return "\n".join(line if COLUMNS in line else paragraph(line) for line in _lines(result))
 
 
 def _lines(result: Estimation) -> Iterator[str]:

@@ -256,22 +256,27 @@ def brief_headline(validation: Validation) -> str:
     return " · ".join(parts)
 
 
-def compared_on(validation: Validation, *, reasons: bool = True) -> str:
+def compared_on(validation: Validation, *, reasons: bool = True, explained: bool = False) -> str:
     """Describe how judges are compared: the items, the replies and the cut-off.
 
-    ``reasons`` replaces the default words for items that are left out.
+    ``reasons`` replaces the default words for items that are left out. ``explained`` adds what
+    response sets and the cut-off are.
     """
     evidence = validation.evidence
     n_ranked = sum(row.ranked for row in evidence.judges) if evidence else 0
     if evidence is None or not n_ranked:
         return ""
     ratings = f"by {RATINGS[evidence.ranks_by]} " if evidence.ranks_by else ""
+    if explained and evidence.ranks_by == "response_set":
+        ratings += "(all options that a rater accepts) "
     items = f"all {counted([evidence.n_items], 'rated item')}"
     if evidence.left_out:
         n_rated = evidence.n_items + sum(part.n_items for part in evidence.left_out)
         items = f"{evidence.n_items} of {counted([n_rated], 'rated item')}"
         items += f" ({_left_out(evidence)})" if reasons else ""
     cutoff = f", cut-off {validation.tau:g}" if validation.task.positive else ""
+    if explained and cutoff:
+        cutoff += " (share of raters)"
     return f"compared {ratings}on {items}, {replies_each(evidence.n_replies)}{cutoff}"
 
 

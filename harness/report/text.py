@@ -211,7 +211,7 @@ def _sentences(lines: Sequence[str], optional: Collection[str]) -> list[TextPart
 def _ranked(validation: Validation, *, details: bool, width: int) -> list[TextPart]:
     """Return the ranking, preceded by how judges are compared and followed by other tables."""
     parts = []
-    if compared := compared_on(validation, reasons=details):
+    if compared := compared_on(validation, reasons=details, explained=True):
         parts.append(TextPart(paragraph(f"{capitalized(compared)}.")))
     parts.append(_ranking(validation, details=details, width=width))
     if missing := missing_intervals(validation):

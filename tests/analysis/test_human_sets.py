@@ -143,8 +143,11 @@ def test_first_lines_say_how_many_items_have_sets():
     ranked = validate(pair_source(60, n_paired=40, metric="mse(srs/srs)"))
     first, second = render(ranked).splitlines()[:2]
     assert first.startswith("small  60 items  ")
-    assert second.startswith("Compared by response sets on 40 of 60 rated items, ")
-    assert "on 40 of 60 rated items (20 without" in render(ranked, details=True)
+    assert second.startswith(
+        "Compared by response sets (all options that a rater accepts) on 40 of"
+    )
+    whole = " ".join(render(ranked, details=True).split())
+    assert "on 40 of 60 rated items (20 without" in whole
     every = validate(pair_source(60, n_paired=60, metric="mse(srs/srs)"))
     assert render(every).startswith("small  60 items  ")
 

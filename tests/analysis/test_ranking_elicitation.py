@@ -69,7 +69,8 @@ def test_items_that_the_ranking_cannot_use_are_counted_in_the_first_lines():
     assert counts["human_abstained"] == 1
     assert evidence.n_items + sum(counts.values()) == 59
     first = " ".join(render(validation, details=True).split())
-    assert f"Compared by response sets on {evidence.n_items} of 59 rated items" in first
+    of_sets = "Compared by response sets (all options that a rater accepts)"
+    assert f"{of_sets} on {evidence.n_items} of 59 rated items" in first
     assert f"1 rated {CANNOT_ASSESS} by all, 19 without a response set" in first
 
 

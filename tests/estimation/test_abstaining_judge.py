@@ -67,7 +67,7 @@ def test_abstentions_count_as_not_positive_and_are_said(run):
     assert found["mean"]["judge_alone"] == pytest.approx(1 / 3)
     assert found["mean"]["estimate"]["low"] < 1 / 3 < found["mean"]["estimate"]["high"]
     assert found["likeness"]["differs"] == []
-    text = invoke(*words(run)).stdout
+    text = " ".join(invoke(*words(run)).stdout.split())
     assert "80 of 240 answers aren't usable. They count as not positive." in text
 
 

@@ -53,7 +53,7 @@ def words(judge, *more):
 @pytest.mark.slow
 def test_verdicts_on_unlabelled_items_are_accepted(run):
     """Each is marked in a file, and the text and JSON say how many."""
-    text = invoke(*words("lexicon", "--max-error", 0.1)).stdout
+    text = " ".join(invoke(*words("lexicon", "--max-error", 0.1)).stdout.split())
     assert (
         "120 of 120 verdicts of lexicon can be accepted without a person, with an error of" in text
     )
@@ -68,7 +68,7 @@ def test_verdicts_on_unlabelled_items_are_accepted(run):
 
 @pytest.mark.slow
 def test_no_verdict_of_a_bad_judge_can_stand(run):
-    text = invoke(*words("random", "--max-error", 0.1)).stdout
+    text = " ".join(invoke(*words("random", "--max-error", 0.1)).stdout.split())
     assert "No verdict of random can be accepted without a person" in text
     assert json.loads(invoke(*words("random", "--json")).stdout)["accepted"] is None
 

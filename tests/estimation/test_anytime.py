@@ -43,7 +43,7 @@ def looked(run, *arguments):
     place = ("--judge", "lexicon", "--items", "new.jsonl", "--out", "runs", "-q")
     result = invoke("estimate", run, *place, *arguments)
     assert result.exit_code == 0, result.output
-    return result.stdout
+    return " ".join(result.stdout.split())
 
 
 def test_a_look_says_the_interval_and_whether_to_stop(run):

@@ -70,7 +70,7 @@ def estimated(run, *more):
     words = ("--judge", "right", "--judges-file", "judges.yaml", "--items", "new.jsonl", "-q")
     done = invoke("estimate", run, *words, *more)
     assert done.exit_code == 0, done.output
-    return done.stdout
+    return " ".join(done.stdout.split())
 
 
 def new_rows():

@@ -70,9 +70,11 @@ def test_share_is_estimated_from_ratings_and_judge(run, tmp_path):
         share_above(0.5, mean["estimate"]["low"], mean["estimate"]["high"])
     )
     text = invoke("estimate", run, "--judge", "lexicon", "--items", items, "--out", "runs")
-    assert "Share of raters who would choose" in text.stdout
-    assert "of the items (bounds; too few raters per item to narrow this)" in text.stdout
-    assert "The interval accounts for selecting this judge from 2." in text.stdout
+    assert "Share of raters who would choose" in " ".join(text.stdout.split())
+    assert "of the items (bounds; too few raters per item to narrow this)" in " ".join(
+        text.stdout.split()
+    )
+    assert "The interval accounts for selecting this judge from 2." in " ".join(text.stdout.split())
 
 
 @pytest.mark.slow
@@ -127,7 +129,7 @@ def test_judge_that_cannot_be_read_is_shown_and_continued_as_the_message_says(as
     stopped = invoke(*command)
     assert stopped.exit_code == 3
     assert "    - The weather is nice." in stopped.stderr
-    assert "run the same command with --keep-going." in stopped.stdout
+    assert "run the same command with --keep-going." in " ".join(stopped.stdout.split())
     went_on = invoke(*command, "--keep-going")
     assert went_on.exit_code == 3
     assert "0 of 60 replies are usable (60 invalid)" in went_on.stdout
@@ -144,7 +146,7 @@ def test_judge_that_is_always_refused_is_to_be_changed_first(asked, tmp_path):
     items = write_items(tmp_path / "new.jsonl", 60)
     stopped = invoke("estimate", "--judge", "far", "--items", items)
     assert stopped.exit_code == 3
-    assert "Check model and params. Then run the same command." in stopped.stdout
+    assert "Check model and params. Then run the same command." in " ".join(stopped.stdout.split())
     asked("A")
     assert invoke("estimate", "--judge", "far", "--items", items).exit_code == 0
 
@@ -155,7 +157,7 @@ def test_cost_limit_is_raised_as_the_message_says(asked, tmp_path):
     command = ("estimate", "--judge", "far", "--items", write_items(tmp_path / "new.jsonl", 60))
     stopped = invoke(*command, "--max-cost", 0.002)
     assert stopped.exit_code == 4
-    assert "run the same command with a higher --max-cost." in stopped.stdout
+    assert "run the same command with a higher --max-cost." in " ".join(stopped.stdout.split())
     assert invoke(*command, "--max-cost", 1).exit_code == 0
 
 
@@ -189,7 +191,7 @@ def test_share_under_a_range_of_beta_has_ends_and_no_value(run, tmp_path):
     arguments = (run, "--judge", "lexicon", "--items", items, "--beta-range", "0.1,0.3")
     found = estimated(*arguments)
     assert found["mean"]["estimate"]["value"] is None
-    text = invoke("estimate", *arguments, "--out", "runs", "-q").stdout
+    text = " ".join(invoke("estimate", *arguments, "--out", "runs", "-q").stdout.split())
     assert "whatever beta is between 0.1 and 0.3" in text
 
 
@@ -197,7 +199,7 @@ def test_items_that_look_different_are_said_to(run, tmp_path):
     """A warning says that the interval may not hold for items of another kind."""
     items = write_items(tmp_path / "new.jsonl", 200, text="long " * 200)
     text = invoke("estimate", run, "--judge", "lexicon", "--items", items, "--out", "runs", "-q")
-    assert "don't look like the rated ones" in text.stdout
+    assert "don't look like the rated ones" in " ".join(text.stdout.split())
 
 
 @pytest.mark.slow
@@ -217,7 +219,11 @@ def test_width_that_cannot_be_reached_is_said_with_one_that_can(run, tmp_path):
     arguments = ("--judge", "lexicon", "--items", write_items(tmp_path / "new.jsonl", 60))
     needed = estimated(run, *arguments, "--n-labels", "0.01")["needed"]
     assert (needed["n"], needed["n_items"], needed["chance"]) == (None, N + 60, 0.0)
-    text = invoke("estimate", run, *arguments, "--out", "runs", "-q", "--n-labels", "0.01").stdout
+    text = " ".join(
+        invoke(
+            "estimate", run, *arguments, "--out", "runs", "-q", "--n-labels", "0.01"
+        ).stdout.split()
+    )
     assert "Even with all 100 items rated, the chance of an interval no wider than 1.0%" in text
     assert f"It's 80% for a width of {needed['least_width']:.1%}." in text
 
@@ -227,7 +233,11 @@ def test_interval_that_is_narrow_enough_needs_no_more_ratings(run, tmp_path):
     arguments = ("--judge", "lexicon", "--items", write_items(tmp_path / "new.jsonl", 60))
     found = estimated(run, *arguments, "--n-labels", "0.9")
     assert found["needed"]["n"] == found["mean"]["n_labelled"] == N
-    text = invoke("estimate", run, *arguments, "--out", "runs", "-q", "--n-labels", "0.9").stdout
+    text = " ".join(
+        invoke(
+            "estimate", run, *arguments, "--out", "runs", "-q", "--n-labels", "0.9"
+        ).stdout.split()
+    )
     assert "The interval isn't wider than 90.0%, so you don't need more ratings." in text
 
 
@@ -267,7 +277,9 @@ def test_beta_comes_from_the_pairs_of_the_raters(paired, tmp_path):
     estimate = found["mean"]["estimate"]
     assert estimate["value"] == pytest.approx(known["value"])
     assert estimate["low"] < known["low"] < known["high"] < estimate["high"]
-    text = invoke("estimate", *arguments, "--paired-beta", "--out", "runs", "-q").stdout
+    text = " ".join(
+        invoke("estimate", *arguments, "--paired-beta", "--out", "runs", "-q").stdout.split()
+    )
     assert f"beta is {beta:.2f}, from {n_pairs} pairs in which a rater" in text
 
 

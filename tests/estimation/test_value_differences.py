@@ -62,7 +62,7 @@ def estimated(run, *more):
     words = ("estimate", run, "--judge", "lexicon", "--items", "new.jsonl", "-q", *more)
     done = invoke(*words)
     assert done.exit_code == 0, done.output
-    return done.stdout
+    return " ".join(done.stdout.split())
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_systems_are_compared_on_the_prompts_that_both_answered(run):
     assert 0.35 < sign * row["estimate"]["value"] < 0.65
     assert (row["n_rated"], row["n_shared"]) == (2 * RATED, RATED)
     text = estimated(run, "--by", "system")
-    assert "\nWith 95% confidence:\ndifference " in text
+    assert " With 95% confidence: difference " in text
     assert f"{row['second']} - {row['first']}" in text
     assert "corrected separately for each value" in text
 

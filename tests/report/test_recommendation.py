@@ -54,7 +54,7 @@ def test_first_sentence_names_the_judge():
     assert validation.decision.verdict == "use"
     judge = validation.decision.judge
     assert text[0] == f"Use {judge}."
-    assert "one reply each, cut-off 0.4." in " ".join(render(validation).split())
+    assert "one reply each, cut-off 0.4 (share of raters)." in " ".join(render(validation).split())
     assert decision(validation).startswith(text[0])
     assert summary(validation)[0] == text[0]
 
@@ -423,7 +423,8 @@ def test_items_that_not_all_judges_answered_are_left_out_of_the_comparison():
     assert line in " ".join(render(validation, details=True).split())
     assert "on 53 of 60 rated items, one reply" in " ".join(render(validation).split())
     alone = " ".join(render(validate(indeterminate_source(indeterminate_task()))).split())
-    assert "Compared by forced choices on all 60 rated items, one reply each, cut-off 0.5." in alone
+    first = "Compared by forced choices on all 60 rated items, one reply each"
+    assert f"{first}, cut-off 0.5 (share of raters)." in alone
 
 
 def test_design_of_a_single_rating_per_item_is_in_the_singular():

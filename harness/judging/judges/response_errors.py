@@ -130,7 +130,8 @@ MEANINGS = {
     "context_length": "the prompt is longer than the model can read",
     "error_body": "the server reported an error with status 200",
     "forbidden": "the key has no access to this model",
-    "awaits_second_turn": "the first turn of a pair is stored. Resume to request the second",
+    "awaits_second_turn": "the first reply is stored, and the second question was not sent. Resume "
+    "to send it",
     "cluster_lost": "the cluster ended before the run",
     "in_a_batch": "the remaining requests are in a different run's batch",
     "no_choices": "the responses contain no choices",
@@ -147,8 +148,8 @@ MEANINGS = {
     "tls_failed": "the server's certificate is invalid",
     "too_many_files": "this process can't open any more files. Raise `ulimit -n` or lower "
     "concurrency",
-    "unauthorized": "the server rejects the key, or none was sent. `key_env` in judges.yaml names "
-    "the variable that contains it",
+    "unauthorized": "the server rejects the key, or none was sent. Name the variable that contains "
+    "it with --key-env, or with `key_env` in judges.yaml",
     "unfinished": "the model reached the token limit before it answered. Raise max_tokens",
     UNREADABLE: "at most 5 of its first 20 replies can be read, so no more were requested. Look at "
     "the examples, or pass --keep-going to continue anyway",

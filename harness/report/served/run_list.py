@@ -64,6 +64,11 @@ class _Judge(msgspec.Struct):
 class _Decision(msgspec.Struct):
     verdict: DecisionVerdict
     leader: str | None = None
+    reason: str = ""
+
+
+class _Race(msgspec.Struct):
+    judge: str | None = None
 
 
 class _Numbers(msgspec.Struct):
@@ -71,6 +76,20 @@ class _Numbers(msgspec.Struct):
 
     decision: _Decision
     judges: tuple[_Judge, ...]
+    race: _Race | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The recommendation in words. Without a leader, no judge was compared with the raters."""
+        if self.decision.reason == "raced":
+            return "Race, not validated"
+        is_compared = self.decision.leader is not None
+        return VERDICT_WORDS[self.decision.verdict] if is_compared else "No recommendation"
+
+    @property
+    def leader(self) -> str:
+        """The leading judge, or a race's judge."""
+        return self.decision.leader or (self.race and self.race.judge) or ""
 
 
 _DECODE = msgspec.json.Decoder(_Numbers).decode
@@ -99,8 +118,8 @@ def _row(folder: RunFolder) -> RunRow:
         "state_words": STATE_WORDS[manifest.state],
         "is_running": manifest.state == "running",
         "judges": [spec.name for spec in manifest.judges],
-        "verdict": VERDICT_WORDS[numbers.decision.verdict] if numbers else "",
-        "leader": (numbers.decision.leader or "") if numbers else "",
+        "verdict": numbers.verdict if numbers else "",
+        "leader": numbers.leader if numbers else "",
         "cost": _cost(numbers) if numbers else "",
         "n_replies": n_replies,
         "n_planned": n_planned,

@@ -11,6 +11,8 @@ from support.local_pages import serving
 from support.processes import call_harness
 from support.viewed_runs import JUDGE, N_CHANGED, N_VIEWED
 
+from harness.report.served.run_list import _DECODE
+
 
 @pytest.fixture(scope="module")
 def server(viewed):
@@ -73,6 +75,20 @@ def test_runs_are_listed_with_what_their_reports_say(server):
     assert (row["n_replies"], row["n_planned"]) == (N_VIEWED, 2 * N_VIEWED)
     assert row["last_reply"].startswith("20")
     assert row["verdict"] == row["leader"] == row["cost"] == ""
+
+
+@pytest.mark.parametrize(
+    ("reason", "race", "words"),
+    [
+        ("raced", {"judge": "a"}, ("Race, not validated", "a")),
+        ("too_few_answered", None, ("No recommendation", "")),
+    ],
+)
+def test_runs_without_a_ranking_are_not_listed_as_advice_against_the_judges(reason, race, words):
+    """A race that returned a judge, and a run that no judge answered, read "Don't use any"."""
+    decision = {"verdict": "none", "leader": None, "reason": reason}
+    numbers = _DECODE(json.dumps({"decision": decision, "judges": [], "race": race}))
+    assert (numbers.verdict, numbers.leader) == words
 
 
 def test_two_runs_show_what_each_judge_answered_before_and_now(server):

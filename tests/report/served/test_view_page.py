@@ -57,6 +57,15 @@ def test_list_shows_each_run_with_its_verdict_and_progress(listed):
     assert bar.evaluate("bar => bar.value / bar.max") == 0.5
 
 
+def test_list_says_how_many_runs_are_still_to_select(listed):
+    """ "0 of 2 runs selected" read as if the list had only two runs."""
+    expect(listed.locator("#chosen")).to_have_text("Select two runs.")
+    boxes = listed.locator("#runs input")
+    boxes.nth(0).check()
+    expect(listed.locator("#chosen")).to_have_text("Select one more run.")
+    boxes.nth(0).uncheck()
+
+
 def test_list_follows_a_run_that_goes_on(listed):
     """Replies that arrive are counted without a reload, and the selection stays."""
     log = listed.runs / listed.names[2] / "verdicts.jsonl"

@@ -75,13 +75,13 @@ function runRow(run, isChosen) {
   task.append(name);
   const state = make("div");
   state.append(make("span", run.state_words), ...progressOf(run));
-  row.append(cell("Compare", box), task, cell("Started", make("span", minute(run.created), "nowrap")), cell("State", state), cell("Verdict", run.verdict), cell("Leader", run.leader), cell("Cost", run.cost), cell("Report", link(run)));
+  row.append(cell("Compare", box), task, cell("Started", make("span", minute(run.created), "nowrap")), cell("State", state), cell("Recommendation", run.verdict), cell("Leader", run.leader), cell("Cost", run.cost), cell("Report", link(run)));
   return row;
 }
 
 function showChosen() {
-  const names = chosen();
-  element("chosen").textContent = names.length === 2 ? "" : `${names.length} of 2 runs selected`;
+  const n = chosen().length;
+  element("chosen").textContent = n === 2 ? "" : n > 2 ? "Select only two runs." : n ? "Select one more run." : "Select two runs.";
 }
 
 async function showRuns() {
@@ -104,7 +104,7 @@ const onTimer = () => (element("list").hidden ? undefined : showRuns());
 
 // ---- Two runs by item
 
-const NO_JUDGE = "not in this run";
+const NO_JUDGE = "–"; // the line above the items names the judges that only one run has
 
 function answerCell(side) {
   const node = make("td");
@@ -209,7 +209,9 @@ function matches(item) {
 function showItems() {
   const found = pair.items.filter(matches);
   const [n1, n2] = pair.n_items;
-  element("count").textContent = `Showing ${found.length} of ${pair.items.length} items that are in both runs. The runs have ${n1} and ${n2} items.`;
+  const absent = ["before", "now"].map((side) => pair.judges.filter((name) => pair.items.every((item) => item.judges.every((judge) => judge.judge !== name || !judge[side]))));
+  const missing = absent.map((names, i) => (names.length ? ` Not in the ${["first", "second"][i]} run: ${names.join(", ")}.` : ""));
+  element("count").textContent = `Showing ${found.length} of ${pair.items.length} items that are in both runs. The runs have ${n1} and ${n2} items.${missing.join("")}`;
   element("items").replaceChildren(...found.slice(0, nShown).map(itemNode));
   element("more").hidden = found.length <= nShown;
 }
