@@ -103,6 +103,21 @@ def test_quality_is_a_share_of_the_same_remaining_ratings_for_both(good):
     assert f"{-high} to {-low} fewer than the judge; {N} items)" in line
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.604, 0.754, "60 to 75 more"),
+        (-0.754, -0.604, "60 to 75 fewer"),
+        (-0.604, 0.754, "60 fewer to 75 more"),
+    ],
+)
+def test_interval_of_agreement_counts_items_of_100(good, low, high, words):
+    """A rater's agreement minus the judge's, whichever is larger."""
+    agreeing = replace(good.evidence.share_agreeing, low=low, high=high)
+    changed = replace(good, evidence=replace(good.evidence, share_agreeing=agreeing))
+    assert f"interval: {words} than the judge; " in agreement(changed)
+
+
 def test_quality_is_absent_where_items_have_one_rating():
     """No other rater is there to agree with."""
     v = validation_of({"good": 0.97}, raters=1)

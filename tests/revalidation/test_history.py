@@ -11,6 +11,7 @@ from harness.files.checksummed_log import with_checksum
 from harness.judging.parsing.verdict import Verdict
 from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.history import HistoryFile, HistoryReading, read_history
+from harness.revalidation.history_facts import history_facts
 from harness.revalidation.history_page import history_page
 from harness.revalidation.history_text import history_text
 from harness.revalidation.records import (
@@ -62,6 +63,22 @@ def test_a_written_history_is_read_back(tmp_path):
     assert reading.looks == reading.looks_since_baseline == [LOOK]
     assert reading.first_unused_occasion == 2
     assert BASELINE.n_replies == 2
+
+
+def test_facts_of_a_history_are_short(tmp_path):
+    """As JSON, rounds have names, dates and rounded numbers, and neither replies nor blanks."""
+    reason = "its model has changed"
+    judge = JudgeLook(judge="gpt", p=0.123456, since=1, since_at=LOOK.at, reason=reason)
+    look = msgspec.structs.replace(LOOK, judges=(judge,))
+    facts = history_facts(read_history(write(tmp_path, BASELINE, look)))
+    [baseline], [shown] = facts["baselines"], facts["looks"]
+    assert (baseline["number"], baseline["n_items"], baseline["alpha"]) == (1, 3, 0.05)
+    assert (shown["number"], shown["at"], "streams" in shown) == (1, "2026-01-08", False)
+    [of_judge] = shown["judges"]
+    assert of_judge["judge"] == "gpt"
+    assert (of_judge["p"], of_judge["since"]) == (0.1235, 1)
+    assert of_judge["reason"] == reason
+    assert not [value for value in of_judge.values() if value in (None, "", [], {})]
 
 
 def test_a_torn_last_line_is_cut_off(tmp_path):

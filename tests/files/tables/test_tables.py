@@ -347,12 +347,13 @@ def test_parquet_that_declares_pictures_opens_none(tmp_path):
     assert [json.loads(line) for line in result.stdout.splitlines()] == [[1, *columns], cells]
 
 
-@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])
-def test_other_formats_are_refused(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "found"), [("t.xlsx", ".xlsx"), ("t", "no ending"), ("t.csv.gz", ".gz")]
+)
+def test_other_formats_are_refused(tmp_path, name, found):
     """Only the three endings are tables."""
-    assert "The name of a table must end in .csv, .jsonl or .parquet" in fault(
-        write_csv(tmp_path / name, "a,b\n1,2\n")
-    )
+    message = f"found {found}. The name of a table must end in .csv, .jsonl or .parquet"
+    assert message in fault(write_csv(tmp_path / name, "a,b\n1,2\n"))
 
 
 def test_folders_and_pipes_are_rejected_as_tables(tmp_path):

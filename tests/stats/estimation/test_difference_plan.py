@@ -9,7 +9,12 @@ import pytest
 
 from benchmarks.difference_labels import Answers, Comparisons, Row, passes, simulate
 from benchmarks.estimate_differences import Compared, Design
+from harness.stats.estimation.difference_plan import PromptedStratum, _with
+from harness.stats.estimation.effective_counts import Labelled
 from harness.stats.estimation.label_plan import WANTED_CHANCE
+from harness.stats.estimation.mean_differences import JudgedPrompts
+from harness.stats.estimation.prediction_powered import JudgedMean
+from harness.stats.estimation.stratified import PopulationStratum
 
 PAIRED, APART = Design(2, 50, 0.4, 0.1, True), Design(2, 50, 0.4, 0.1, False)
 
@@ -46,6 +51,21 @@ def test_a_width_beyond_all_items_has_no_plan():
     assert (found.n, found.n_now) == (None, 100)
     assert found.chance < WANTED_CHANCE
     assert found.least_width > 0.02
+
+
+@pytest.mark.parametrize("groups", [None, np.array([4, 4, 7])])
+def test_more_labels_keep_groups_and_mean_weight(groups):
+    """As many fewer items stay unlabelled; labels of one system have a group if they had one."""
+    three = np.array([0.0, 1.0, 1.0])
+    labelled = Labelled(three, three, groups=groups, weights=np.array([1.0, 2.0, 3.0]))
+    stratum = PopulationStratum(labelled, JudgedMean(n=10, total=4.0, deviations=2.4))
+    own = PromptedStratum(stratum, ("a", "a", "b"), JudgedPrompts(10, 0.4, 0.24, {}))
+    five, units = np.array([0.0, 1.0, 1.0, 0.0, 1.0]), np.array([0, 0, 1, 2, 2])
+    grown = _with(own, five, five, units).stratum
+    assert (grown.labelled.groups is None) == (groups is None)
+    assert groups is None or grown.labelled.groups.tolist() == units.tolist()
+    assert grown.labelled.weights.tolist() == [1.0, 2.0, 3.0, 2.0, 2.0]
+    assert (grown.judged.n, grown.size) == (8, stratum.n_items)
 
 
 def test_comparisons_are_planned_by_pair():
