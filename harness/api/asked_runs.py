@@ -349,8 +349,8 @@ def _run_plan(plan: Plan, place: RunPlace, observer: Observer, stop: StopRequest
     return run
 
 
-def _plan_new(asked: _Asked, given: Mapping[str, object]) -> Plan:
-    task, options = asked.task, read_options(RunOptions, given)
+def _plan_new(asked: _Asked, values: Mapping[str, object]) -> Plan:
+    task, options = asked.task, read_options(RunOptions, values)
     if task is None:
         raise HarnessError("pass a task, e.g. 'toxicity', or a run to resume")
     is_table = not isinstance(task, str | Path)
@@ -361,12 +361,12 @@ def _plan_new(asked: _Asked, given: Mapping[str, object]) -> Plan:
         raise HarnessError(
             "a table cannot be run with item_text=False, because the run couldn't be resumed"
         )
-    choices, server = read_options(Choices, given), read_options(Server, given)
+    choices, server = read_options(Choices, values), read_options(Server, values)
     return plan_run(subject, asked.judges, options, choices=choices, server=server)
 
 
-def _plan_resumed(asked: _Asked, given: Mapping[str, object], place: RunPlace) -> Plan:
-    kept = {name for name, value in given.items() if value is not None}
+def _plan_resumed(asked: _Asked, values: Mapping[str, object], place: RunPlace) -> Plan:
+    kept = {name for name, value in values.items() if value is not None}
     for model in (ResumeOptions, Server, RunPlace):
         kept -= model.model_fields.keys()
     leave_out(kept, "a resumed run keeps its options", ", or start a new run")
@@ -375,7 +375,7 @@ def _plan_resumed(asked: _Asked, given: Mapping[str, object], place: RunPlace) -
     name = None if asked.resume is True else str(asked.resume)
     folder = find_run(place.out, name, unfinished=True)
     task = None if asked.task is None else str(asked.task)
-    limit, server = read_options(ResumeOptions, given), read_options(Server, given)
+    limit, server = read_options(ResumeOptions, values), read_options(Server, values)
     return plan_resumed_run(folder, limit=limit, task=task, server=server)
 
 

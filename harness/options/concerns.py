@@ -524,8 +524,8 @@ def check_place(place: Place) -> None:
     if place.refresh and place.no_store:
         problem = "{refresh} stores replies, and {no_store} doesn't"
         raise OptionError("", problem, "Leave out one of the two")
-    given = {"cache": place.cache, "refresh": place.refresh, "no_store": place.no_store}
-    names = [name for name, value in given.items() if value]
+    cache_options = {"cache": place.cache, "refresh": place.refresh, "no_store": place.no_store}
+    names = [name for name, value in cache_options.items() if value]
     if place.store is not None and names:
         raise OptionError("", "a store replaces the cache", f"Leave out {{{names[0]}}}")
 

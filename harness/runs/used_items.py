@@ -176,9 +176,9 @@ def _texts_of(sample: ItemDigests, judge: str) -> tuple[str, str, str]:
 @lru_cache(512)
 def _answered(items: str, ratings: str, replies: str) -> tuple[Keys, Digests, Digests]:
     """Return the keys, ratings and replies of a sample's items that a judge answered."""
-    given = _sampled(replies, DIGEST)
-    has = given != 0
-    return _sampled(items, KEY)[has], _sampled(ratings, DIGEST)[has], given[has]
+    digests = _sampled(replies, DIGEST)
+    has = digests != 0
+    return _sampled(items, KEY)[has], _sampled(ratings, DIGEST)[has], digests[has]
 
 
 def _what(task: Task, items: Iterable[Item]) -> str:
