@@ -91,7 +91,7 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
     @property
     def key(self) -> StepKey:
-        """Item and elicitation."""
+        """The item's id and the elicitation."""
         return self.item, self.elicitation
 
 

@@ -142,7 +142,7 @@ class RatingSession:
         return {item for item, asked in self._steps if matches(self._answers.get((item, asked)))}
 
     def checks(self) -> tuple[int, int]:
-        """Return the number of correctly answered attention checks, and of answered ones."""
+        """Return the numbers of correct and of answered attention checks."""
         steps = [step for step in self._steps.values() if step.expected]
         pairs = [(self._answers.get(step.key), step.expected) for step in steps]
         answered = [(answer.value, expected) for answer, expected in pairs if answer]

@@ -1,4 +1,4 @@
-"""Sending of requests that a run folder's log doesn't answer yet."""
+"""Sending the requests that a run folder's log doesn't answer yet."""
 
 from __future__ import annotations
 
@@ -211,7 +211,10 @@ class ClusterEdge(Protocol):
         """Reject an unusable store address, without connecting."""
 
     def copy_replies(self, source: str, target: str) -> int:
-        """Copy all replies of a cache, run folder or shared store, and return their number."""
+        """Copy all replies from a cache, run folder or shared store.
+
+        Return the number of replies.
+        """
 
     def launcher(
         self, plan: Plan, folder: RunFolder, place: Place

@@ -240,7 +240,7 @@ def plan_run(
 
 
 def _check_prompts(folder: Path | None, specs: Iterable[JudgeSpec]) -> None:
-    """Reject a path to prompts that isn't a folder, and judges that have their own templates."""
+    """Reject a path to prompts that isn't a folder, and judges with custom templates."""
     if folder is None:
         return
     if not folder.is_dir():
@@ -575,12 +575,12 @@ class CheckEdge(Protocol):
     def plans_of_judge(
         self, judge: str, task: Task, which: Items, limit: Limit, server: Server
     ) -> dict[str, Plan]:
-        """Plan the check of a judge on the first items of a task."""
+        """Plan a judge's check on a task's first items."""
 
     def plans_in_run(
         self, folder: RunFolder, judge: str, which: Items, limit: Limit, server: Server
     ) -> dict[str, Plan]:
-        """Plan the check of a run's judge on the first items of the run."""
+        """Plan a check of a run's judge on the run's first items."""
 
     def check_judge(
         self,

@@ -307,7 +307,7 @@ class _Session:
             note_paid(self.folder, budget)
 
     def open_store(self) -> Store:
-        """Open the shared store, if one is set, or the cache."""
+        """Open the shared store, or the cache if no shared store is set."""
         place, say = self.place, self.observer.say
         if place.store is not None:
             return shared_store(
@@ -323,7 +323,7 @@ class _Session:
         return ResponseCache(place.cache or cache_folder(), say, is_refreshed=place.refresh)
 
     def _launched(self) -> Callable[[Store, Observer, StopRequests], str] | None:
-        """Return a function that starts and follows the run's other processes, if it has any."""
+        """Return a function that starts and follows the run's other processes, or None."""
         if self.place.executor == "local":
             return None
         if self.place.store is None:
@@ -440,7 +440,7 @@ def confirm_verdicts(
     options: Validating = ALL_ITEMS,
     choices: Choices = NO_CHOICES,
 ) -> Validation:
-    """Validate one judge's verdicts from another tool on the held-out items, which works once.
+    """Validate one of another tool's judges on the held-out items, which can be used only once.
 
     The judge is tested as the only judge. The items count as used once the judge has a result.
 

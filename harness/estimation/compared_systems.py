@@ -47,7 +47,7 @@ class SystemFields:
         return f"{self.first} and {self.second}"
 
     def pairs_of(self, items: Iterable[Item], where: str) -> list[SystemPair]:
-        """Return each item's pair of systems: of the first answer and of the second answer.
+        """Return the two systems that gave each item's first and second answer.
 
         Raises
         ------
@@ -225,7 +225,7 @@ def _sorted(pair: SystemPair) -> SystemPair:
 def _oriented(
     rated: Rated, pairs: Sequence[SystemPair], system: str, members: set[str], *, scale: float = 1.0
 ) -> Rated:
-    """Select the comparisons that involve ``system`` and other members, with its preference rate.
+    """Select the comparisons that involve all ``members``, oriented towards ``system``.
 
     With a scale of 2, the value is the preference for ``system`` minus the preference for the other
     system.

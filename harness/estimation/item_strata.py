@@ -51,7 +51,7 @@ class Rated:
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """Counts of items by the value of a field.
+    """Counts of items by a field's value.
 
     Attributes
     ----------

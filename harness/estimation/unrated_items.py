@@ -710,7 +710,7 @@ def _look(
 
 
 def _likeness(rated: Mapping[str, Rated], judged: _Judged) -> Transfer | None:
-    """Compare labelled and unlabelled items. Return None if their draw makes them differ."""
+    """Compare labelled and unlabelled items, or return None if they were drawn to differ."""
     if any(own.is_drawn for own in rated.values()):
         return None
     tests = []

@@ -49,7 +49,7 @@ ColumnNames = Annotated[
 
 
 class Split(Frozen):
-    """A split of a data set of the Hugging Face hub.
+    """A split of a data set on the Hugging Face hub.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Split(Frozen):
 
 
 class HubDataset(Split):
-    """A split of a named data set of the hub.
+    """A split of a named data set on the hub.
 
     Attributes
     ----------

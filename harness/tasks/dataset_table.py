@@ -35,7 +35,10 @@ REMEDY = "Correct 'columns', 'derive', 'rename' or 'n_raters' under 'datasets' i
 
 
 class DatasetTable:
-    """The table in a task's data set. Raises `TaskError` if it can't be read or lacks a column."""
+    """The table in a task's data set.
+
+    Raises `TaskError` if the table is unreadable or incomplete.
+    """
 
     def __init__(self, file: TaskFile, folder: Path) -> None:
         assert file.datasets is not None, "asked before"

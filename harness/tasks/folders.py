@@ -27,7 +27,10 @@ def search_path() -> list[Path]:
 
 
 def available_tasks() -> list[tuple[str, Path]]:
-    """List the (name, folder) of every task on the search path. The first task with a name wins."""
+    """List the (name, folder) of every task on the search path.
+
+    The first folder with a name wins.
+    """
     tasks: dict[str, Path] = {}
     for root in search_path():
         if root.is_dir():

@@ -99,7 +99,7 @@ def _image(path: Path, data: bytes) -> Image:
 
 
 def read_image(path: Path) -> bytes:
-    """Return an image's content. `TaskError` if it can't be read or is too large."""
+    """Return an image's content. Raise `TaskError` if the file is unreadable or too large."""
     try:
         return read_file(path, MAX_IMAGE_BYTES)
     except OSError as error:

@@ -301,7 +301,7 @@ def _values(ratings: Sequence[Rating]) -> Iterator[tuple[object, ...]]:
 
 
 def _json_of_texts(rows: list[object]) -> str:
-    """Encode rows of texts as `_JSON` does, but ten times as fast if they are ASCII."""
+    """Encode rows of texts as `_JSON` does, but ten times as fast for ASCII."""
     try:
         text = _QUICK_JSON(rows)
     except (UnicodeEncodeError, TypeError):  # half of a surrogate pair; numpy's texts

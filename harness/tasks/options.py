@@ -144,7 +144,7 @@ class Wording(Frozen):
         return FIELD_NAME.sub(lambda match: fields.get(match[1], ""), self.template)
 
     def shares(self, probabilities: Mapping[str, float]) -> dict[str, float]:
-        """Return each option's share of the total weighted probability of all options' words."""
+        """Return each option's share of the options' total weighted word probability."""
         masses = {key: p * self.weights.get(key, 1.0) for key, p in probabilities.items()}
         total = fsum(masses.values())
         return {key: mass / total for key, mass in masses.items()}

@@ -338,7 +338,7 @@ class TaskFields(Frozen):
 
     @cached_property
     def similarity_file(self) -> str | None:
-        """File name of the table of similarities, if the task has one."""
+        """Name of the file with text similarities, if the task has one."""
         return self.similarity if isinstance(self.similarity, str) else None
 
     @cached_property
@@ -353,7 +353,7 @@ class TaskFields(Frozen):
         return self.scale in OPEN_SCALES
 
     def require_options(self, what: str) -> None:
-        """Raise `TaskError` if the task has no options. ``what`` names what needs them."""
+        """Raise `TaskError` if the task has no options. ``what`` is what needs options."""
         if self.is_open:
             raise TaskError(
                 f"task {self.name}: {what} needs options to choose from, but a {self.scale} "

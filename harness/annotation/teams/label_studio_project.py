@@ -39,7 +39,7 @@ SIDE = "flex: 1; min-width: 0"
 
 
 def control_name(elicitation: HumanElicitation, number: int, n_items: int) -> str:
-    """Return the name of the control for the item with a number, from 0, on a screen."""
+    """Return the name of the control for a screen's item, given the item's number from 0."""
     return NAMES[elicitation] + (f"_{number + 1}" if n_items > 1 else "")
 
 

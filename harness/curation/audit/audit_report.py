@@ -241,7 +241,7 @@ def _row(finding: Finding) -> dict[str, object]:
 
 
 def _chart(raters: Sequence[RaterFacts]) -> Chart:
-    """Draw the agreement of the raters who agree least, and their expected agreement."""
+    """Draw the actual and expected agreement of the raters who agree least."""
     rows = [
         row
         for fact in raters[:MOST_RATERS]

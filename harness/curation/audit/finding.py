@@ -47,7 +47,7 @@ PAIRED = ("excess_agreement", "identical_raters")  # kinds that name raters in p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """How the decision changes without a finding's items or ratings.
+    """Change in the decision without a finding's items or ratings.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ class RatedChoices:
 
     @classmethod
     def of(cls, task: Task) -> RatedChoices:
-        """Number items, raters and options in their order, without abstentions."""
+        """Encode a task's forced choices. Abstentions are left out."""
         ratings = (r for r in task.ratings if r.elicitation == "forced_choice")
         rows = [r for r in ratings if r.value != CANNOT_ASSESS]
         number = {option.key: k for k, option in enumerate(task.options)}
@@ -120,7 +120,7 @@ def option_findings(task: Task) -> Iterator[Finding]:
 
 
 def spelt_twice(task: Task) -> tuple[tuple[str, str], ...]:
-    """Return pairs of an option key and another key, or an ignored label, that are spelt alike."""
+    """Return (option key, other key or ignored label) pairs that differ only in spelling."""
     first: dict[str, str] = {}
     pairs = []
     labels = [(option.key, option.label) for option in task.options]

@@ -120,7 +120,7 @@ def _always(
 
 
 def identical_raters(task: Task) -> Iterator[Finding]:
-    """Find raters who gave the same answers to the same items, if they share at least 30 items."""
+    """Find raters who share at least 30 items and gave the same answers to all of them."""
     answers: dict[str, dict[tuple[str, str], str | tuple[str, ...]]] = defaultdict(dict)
     for r in task.ratings:
         answers[r.rater][r.item, r.elicitation] = r.value

@@ -252,7 +252,7 @@ def difference_chart(
 
 
 def annotator_chart(results: Sequence[AnnotatorPower], name: str, eps: float) -> Chart:
-    """Draw the rates of recommending and passing the judge against the number of items."""
+    """Draw the judge's recommendation and pass rates against the number of items."""
     series = []
     for i, n_raters in enumerate(dict.fromkeys(row.n_raters for row in results)):
         rows = [row for row in results if row.n_raters == n_raters]

@@ -40,7 +40,7 @@ ROUNDING = 1e-9  # values below this count as zero
 
 @dataclass(frozen=True, slots=True)
 class QueuedRating:
-    """An item that needs one more rater.
+    """An item that needs another rater.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Other tools' formats, which are recognised by characteristic fields.
+"""Readers for other tools' formats, which are recognised by characteristic fields.
 
 A reader is a `harness.tasks.columns.formats.Format` in `FORMATS`. It tests for the characteristic
 fields and converts the content to rows of ratings. No core module imports this package.

@@ -93,7 +93,7 @@ def _rows(content: object) -> Sequence[Row]:
 
 
 def _names_a_side(winner: str) -> bool:
-    """Return whether a vote is for one of the two models, a tie, or missing."""
+    """Return whether a vote names one of the two models, is a tie, or is missing."""
     return not winner or winner in WINNERS or contains_word(winner, TIES)
 
 

@@ -126,7 +126,7 @@ def _langfuse(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _why_no_rating(score: JsonObject) -> str:
-    """Return why a score isn't a rating of a trace, or "" if it is."""
+    """Return why a score isn't a rating of a trace, or "" if the score is a rating."""
     if score.get("dataType") == "CORRECTION":
         return "corrections of an output"
     if not score.get("traceId"):
@@ -257,7 +257,7 @@ def _mlflow(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 def _why_no_feedback(entry: JsonObject) -> str:
-    """Return why an assessment isn't a rating, or "" if it is."""
+    """Return why an assessment isn't a rating, or "" if the assessment is a rating."""
     if "feedback" not in entry or entry["feedback"] is None:
         return "expectations"
     if entry.get("valid") is False:
@@ -273,7 +273,7 @@ def _source(entry: JsonObject) -> tuple[str, str]:
 
 
 def _judge(entry: JsonObject, people: Iterable[str]) -> str:
-    """Return a judge's name, made different from all people's names."""
+    """Return a judge's name, changed if a person has the same name."""
     who, kind = _source(entry)
     nameless = who in {NO_NAME, "default"} or who in people
     return f"{kind.casefold()} {who}" if nameless else who

@@ -83,7 +83,7 @@ class Facts:
         return self.table.columns[name]
 
     def keys(self, *names: str) -> float:
-        """Return the number of distinct combinations of values in some columns, per row."""
+        """Return the number of distinct value combinations in some columns, per row."""
         return self._sample(names).distinct_share(names)
 
     def fixes(self, name: str, other: str) -> bool:
@@ -134,7 +134,7 @@ class Facts:
         return name not in self.opaque and contains_word(name, words)
 
     def all_values(self, name: str, test: Callable[[str], object]) -> bool:
-        """Return whether a column has values, and all of the first ones pass a test."""
+        """Return whether a column has values and the first values all pass a test."""
         values = self[name].values[:LOOKED_AT]
         return bool(values) and all(map(test, values))
 

@@ -121,7 +121,7 @@ def settled(
 def _sensible(
     name: str, plans: tuple[ImportPlan, ...], table: Table, rated: RatedOptions
 ) -> tuple[ImportPlan, ...]:
-    """Return plans unchanged, or with a question if their results on a sample make no sense."""
+    """Return plans, with a question added if the plans' results on a sample make no sense."""
     items = [item for item in plans[0].mapping.id if item in table.columns]
     sample = sample_of(table, items, SAMPLE_ROWS)
     try:
@@ -233,7 +233,7 @@ def _value(plan: ImportPlan, name: str) -> object:
 
 
 def _meaning(name: str, value: object) -> str:
-    """Describe when a role or setting is right, as a condition, or return "" if it needs none."""
+    """Describe the condition under which a role or setting is right, or return ""."""
     values = [str(v) for v in value if v] if isinstance(value, tuple) else [str(value or "")]
     one, several = MEANINGS.get(name, ("", ""))
     if not any(values) or values == [NONE]:

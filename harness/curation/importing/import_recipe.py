@@ -1,4 +1,4 @@
-"""Import recipes of published data sets, without their data.
+"""Recipes for importing published data sets.
 
 A recipe is a YAML file with a data set's location, the roles of its columns and the meaning of its
 labels. ``harness curate import FILE --recipe NAME`` reads a file with this layout.

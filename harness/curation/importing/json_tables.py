@@ -15,7 +15,7 @@ SPLIT = {"columns", "data"}
 
 
 def rows_of_json(content: object, notes: list[str]) -> list[Row] | None:
-    """Return the rows of a JSON document, or None if it isn't a table.
+    """Return the rows in a JSON document, or None if the document isn't a table.
 
     A table is a list of objects, which can be the only list below several keys, or any layout that
     pandas writes: objects by id, cells by column, or ``columns`` and ``data``.

@@ -368,7 +368,7 @@ def _numbers(
 def _options(
     labels: Mapping[str, int], meanings: Mapping[str, str], excluded: Container[str]
 ) -> dict[str, int]:
-    """Return the count of each label, after replacing labels by their meaning."""
+    """Count labels after replacing each label with its meaning."""
     uses: Counter[str] = Counter()
     for label, n in labels.items():
         meaning = meanings.get(label.casefold(), label)

@@ -1,4 +1,4 @@
-"""Results of a reading of a table: counts and an example."""
+"""Results of reading a table: counts and an example."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINE_CHARS = 76
 
 @dataclass(slots=True)
 class ReadingFacts:
-    """Results of a reading on a sample of the table.
+    """Results of reading a sample of the table.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def is_ignored(answer: TableAnswer, ignored: frozenset[str]) -> bool:
 
 
 def clipped(text: str) -> str:
-    """Put a text on one line, and cut it at the line's width."""
+    """Put a text on one line, and truncate the text to the line's width."""
     line = visible(" ".join(text.split()))
     return line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 3]}..."
 

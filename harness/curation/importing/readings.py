@@ -124,7 +124,7 @@ def _differs_in_text(reading: TableReading, other: TableReading) -> bool:
 def tried_readings(
     readings: Iterable[TableReading], table: Table, rated: RatedOptions, asked: Collection[str]
 ) -> list[tuple[TableReading, ReadingFacts | None]]:
-    """Try readings, and return the plausible ones with their results.
+    """Try readings, and return the plausible readings with their results.
 
     Parameters
     ----------

@@ -148,7 +148,7 @@ def with_voters(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def with_machines(table: Table, named: Collection[str] = ()) -> Table:
-    """Fill in the kind of machine as the name of unnamed machines.
+    """Name unnamed machines after their kind.
 
     This applies if a column such as ``annotator_kind`` says which rows come from people, and a
     column of people, such as ``user_id``, is filled only in these rows.
@@ -168,7 +168,7 @@ def with_machines(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def with_named_raters(table: Table, named: Collection[str] = ()) -> Table:
-    """Convert numbered columns of ratings and of raters' names to one column of lists each.
+    """Convert numbered columns to one column of lists of ratings and one of raters' names.
 
     For example, ``score_1`` to ``score_5`` contain the ratings from the raters named in
     ``worker_1`` to ``worker_5``. Raters must differ within every row and occur in several positions

@@ -97,7 +97,7 @@ class PromptfooResult(BaseModel):
 
     @property
     def outcome(self) -> Outcome | None:
-        """Outcome if the result has no verdict, or None if it has an output."""
+        """Outcome of a result without a verdict, or None if the result has an output."""
         response = self.response
         if response and response.isRefusal:
             return "refused"

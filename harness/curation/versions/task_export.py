@@ -72,7 +72,7 @@ def _file_names(task: TaskFields, items: Iterable[Mapping[str, str]]) -> list[st
 
 
 def verdicts_of(task: Task) -> Path | None:
-    """Return the path of ``verdicts.csv`` in a task's folder, or None if it doesn't exist."""
+    """Return the path of ``verdicts.csv`` in a task's folder, or None if there is no such file."""
     path = task.folder / VERDICTS
     return path if path.is_file() else None
 

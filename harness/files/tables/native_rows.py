@@ -1,4 +1,4 @@
-"""Reading parquet, arrow and xlsx files in a separate process, because their readers can crash."""
+"""Reading parquet, arrow and xlsx files in a separate process, because the readers can crash."""
 
 from __future__ import annotations
 

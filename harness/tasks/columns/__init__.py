@@ -1,1 +1,1 @@
-"""Tables from other programs: the roles of their columns, their cells and their answers."""
+"""Tables from other programs: column roles, cells and answers."""

@@ -1,4 +1,4 @@
-"""Roles of the columns of a table."""
+"""Roles of a table's columns."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class ColumnMapping:
 
     @property
     def layout(self) -> Layout:
-        """How the table arranges ratings."""
+        """Layout of ratings in the table."""
         if self.counts or self.votes:
             return "counts" if self.counts else "votes"
         if self.rater:

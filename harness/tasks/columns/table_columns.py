@@ -173,14 +173,14 @@ class Table:
         return keys
 
     def n_distinct(self, names: Iterable[str]) -> int:
-        """Return the number of distinct combinations of cells in some columns."""
+        """Return the number of distinct cell combinations in some columns."""
         names = [*names]
         if len(names) == 1:
             return int(np.count_nonzero(self.columns[names[0]].counts))
         return int(self.keys(names).max(initial=-1)) + 1
 
     def distinct_share(self, names: Iterable[str]) -> float:
-        """Return the share of rows with distinct combinations of cells in some columns."""
+        """Return the number of distinct cell combinations in some columns, per row."""
         return self.n_distinct(names) / max(self.n_rows, 1)
 
     def determines(self, names: Sequence[str], other: str) -> bool:
@@ -205,7 +205,7 @@ class Table:
         return replace(self, columns={**self.columns, name: _recoded(self.columns[name], texts)})
 
     def blanked(self, columns: Sequence[str], rows: Codes) -> Table:
-        """Return the table with the cells in some columns and rows made blank."""
+        """Return the table with blank cells in some columns and rows."""
         changed = {}
         for name in columns:
             codes = self.columns[name].codes.copy()

@@ -326,7 +326,7 @@ class TableReader:
             yield TableAnswer(*rated)
 
     def _problem(self, rater: str, key: tuple[str, str, str]) -> str:
-        """Return why a rating can't be used, or "" if it can."""
+        """Return why a rating can't be used, or "" if the rating is usable."""
         if not rater or len(rater) > MAX_ID_CHARS:
             return "the rater's name is too long" if rater else "the rater is not named"
         is_repeated = key in self._seen.rated
