@@ -122,7 +122,7 @@ class ReplyCounts:
 
     def __repr__(self) -> str:
         looks, n, C = self.counts.shape
-        return f"ReplyCounts({n} items, {C} categories, {looks - 1} looks)"
+        return f"ReplyCounts({n} items, {C} categories, {looks - 1} rounds)"
 
     @property
     def n_looks(self) -> int:

@@ -59,7 +59,7 @@ class ItemScores:
         object.__setattr__(self, "n_replies", frozen(n_replies))
 
     def __repr__(self) -> str:
-        return f"ItemScores({self.sums.shape[1]} items, {len(self.sums) - 1} looks)"
+        return f"ItemScores({self.sums.shape[1]} items, {len(self.sums) - 1} rounds)"
 
     def changes(self, window: Window) -> FloatArray:
         """Return each item's change in mean score from the baseline to a window."""
@@ -135,7 +135,7 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
     Examples
     --------
     >>> baseline, round = np.full(50, 5), np.full(50, 1)
-    >>> scores = ItemScores(np.array([baseline, 0 * look]), np.array([baseline, round]))
+    >>> scores = ItemScores(np.array([baseline, 0 * round]), np.array([baseline, round]))
     >>> worse_path(scores, margin=0.1).first_look_at(0.05)
     1
     """
@@ -320,7 +320,7 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
     >>> import numpy as np
     >>> from harness.stats.drift.score_change import ItemScores
     >>> baseline, round = np.full(50, 5), np.full(50, 1)
-    >>> scores = ItemScores(np.array([baseline, 0 * look]), np.array([baseline, round]))
+    >>> scores = ItemScores(np.array([baseline, 0 * round]), np.array([baseline, round]))
     >>> change = score_change(scores, 1, alpha=0.05)
     >>> change.value, change.interval.low, change.n_used
     (-1.0, -1.0, 50)

@@ -78,9 +78,9 @@ def label_spreads(labels: FloatArray, verdicts: FloatArray, asked: FloatArray) -
     overall = float(labels.var())
     spreads = np.empty(len(asked))
     for verdict in np.unique(asked):
-        found = labels[verdicts == verdict]
-        squares = float(((found - found.mean()) ** 2).sum()) if found.size else 0.0
-        spreads[asked == verdict] = np.sqrt((squares + overall) / (len(found) + 1.0))
+        same = labels[verdicts == verdict]
+        squares = float(((same - same.mean()) ** 2).sum()) if same.size else 0.0
+        spreads[asked == verdict] = np.sqrt((squares + overall) / (len(same) + 1.0))
     return spreads
 
 

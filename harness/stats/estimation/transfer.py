@@ -110,12 +110,13 @@ def transfer(
                 scipy_stats.f.sf(statistic, test.dof, test.dof * (grouped.n_groups - 1))
             )
     if min(len(labelled_lengths), len(unlabelled_lengths)) > 0:
-        found = scipy_stats.ks_2samp(labelled_lengths, unlabelled_lengths)
-        p_values["lengths"] = float(found.pvalue)
+        comparison = scipy_stats.ks_2samp(labelled_lengths, unlabelled_lengths)
+        p_values["lengths"] = float(comparison.pvalue)
         if grouped is not None:
             n, m = len(labelled_lengths), len(unlabelled_lengths)
             effective = n * m / (n + m) / grouped.of_lengths
-            p_values["lengths"] = float(scipy_stats.kstwobign.sf(found.statistic * effective**0.5))
+            distance = comparison.statistic * effective**0.5
+            p_values["lengths"] = float(scipy_stats.kstwobign.sf(distance))
     return _decided(p_values, alpha)
 
 
@@ -132,10 +133,10 @@ def jointly(tests: Sequence[Transfer]) -> Transfer:
     """
     p_values: dict[str, float] = {}
     for name in ("verdicts", "lengths"):
-        found = [getattr(test, f"p_{name}") for test in tests]
-        known = [p for p in found if p is not None]
-        if known:
-            p_values[name] = min(1.0, len(known) * min(known))
+        p_of_tests = [getattr(test, f"p_{name}") for test in tests]
+        defined = [p for p in p_of_tests if p is not None]
+        if defined:
+            p_values[name] = min(1.0, len(defined) * min(defined))
     return _decided(p_values, tests[0].alpha if tests else ALPHA)
 
 
