@@ -52,14 +52,14 @@ SEPARATORS = {".csv": "", ".tsv": "\t", ".txt": ""}  # of csv it is read from th
 
 
 def excel_rows(
-    path: Path, limits: Limits, how: FileOptions, found: Reading
+    path: Path, limits: Limits, how: FileOptions, description: Reading
 ) -> Iterator[tuple[int, Row]]:
     """Yield each row's number and cells by column, from the named sheets or the only sheet."""
     n_formulas = _check_unpacked(path, limits)
     if n_formulas:
         are = "cells are formulas, so their stored values are"
         are = "cell is a formula, so its stored value is" if n_formulas == 1 else are
-        found.notes.append(f"{n_formulas} {are} used")
+        description.notes.append(f"{n_formulas} {are} used")
     for sheet in how.sheets or ("",):
         with closing(native_lines("xlsx", path, limits, sheet)) as lines:
             n_others, *names = next(lines)
@@ -70,10 +70,12 @@ def excel_rows(
                     "columns."
                 )
             if not sheet and n_others:
-                found.notes.append(f"read from the sheet {names[0]!r}, the only one with a table")
+                description.notes.append(
+                    f"read from the sheet {names[0]!r}, the only one with a table"
+                )
             cells = ((line, row, "") for line, row in enumerate(lines, 1))
             more = {"sheet": sheet} if len(how.sheets) > 1 else {}
-            for line, row in _headed(cells, limits, how, found, "row"):
+            for line, row in _headed(cells, limits, how, description, "row"):
                 yield line, row | more
 
 
@@ -81,7 +83,7 @@ def _headed(
     cells: Iterable[tuple[int, Sequence[Any], str]],
     limits: Limits,
     how: FileOptions,
-    found: Reading,
+    description: Reading,
     kind: Literal["line", "row"] = "line",
 ) -> Iterator[tuple[int, Row]]:
     """Yield each row's line and cells by column, for rows below the header."""
@@ -95,12 +97,12 @@ def _headed(
             f"--header: {kind} {how.header} is blank, or too far down. Pass a different line."
         )
     heading = heading_of([row for _, row, _ in opening], lines, how.header)
-    found.notes += [heading.note] if heading.note else []
+    description.notes += [heading.note] if heading.note else []
     names, titles = heading.names, [row for _, row, _ in opening[: heading.place + 1]]
     check_columns(names, (), limits, f"{kind} {lines[max(heading.place, 0)]}")
     for line, row, mark in chain(opening[heading.place + 1 :], rows):
         if titles and list(row) == list(titles[-1]):
-            found.notes.append("lines that repeat the header are left out")
+            description.notes.append("lines that repeat the header are left out")
             continue
         if line > limits.n_rows + len(titles) and kind == "row":
             too_many_rows(limits)
@@ -110,7 +112,7 @@ def _headed(
                     f"found {len(extra)} cells beyond the header's columns.", f"row {line}"
                 )
         elif len(row) != len(names) and not (len(row) > len(names) and not any(row[len(names) :])):
-            found.ragged.append((line, ragged(len(row), len(names), mark)))
+            description.ragged.append((line, ragged(len(row), len(names), mark)))
             continue
         entries = dict(zip(names, row, strict=False))
         check_lengths(entries, limits, f"{kind} {line}")
@@ -190,7 +192,7 @@ def _saved_files(path: Path, limits: Limits) -> list[Path]:
 
 
 def _json_rows(
-    path: Path, limits: Limits, how: FileOptions, found: Reading
+    path: Path, limits: Limits, how: FileOptions, description: Reading
 ) -> Iterator[tuple[int, Row]]:
     """Yield each row's number and cells from a JSON file with a list of rows or a known format."""
     raw = path.read_bytes().removeprefix(BOM)
@@ -209,9 +211,9 @@ def _json_rows(
     is_list = isinstance(content, list) and all(isinstance(row, dict) for row in content)
     tool = None if is_list else format_of(content)
     if tool is not None:
-        found.name = tool.name
-        yield from enumerate(tool.rows(content, found), 1)
-    elif (rows := rows_of_json(content, found.notes)) is not None:
+        description.name = tool.name
+        yield from enumerate(tool.rows(content, description), 1)
+    elif (rows := rows_of_json(content, description.notes)) is not None:
         yield from enumerate(rows, 1)
     else:
         raise PlaceError(
@@ -220,13 +222,13 @@ def _json_rows(
 
 
 def _delimited_rows(
-    path: Path, limits: Limits, how: FileOptions, found: Reading
+    path: Path, limits: Limits, how: FileOptions, description: Reading
 ) -> Iterator[tuple[int, Row]]:
     """Yield each csv or tsv row's line and cells. A file with lines of JSON is also read."""
     if _opens_with_object(path):
-        return _line_rows(path, limits, how, found)
+        return _line_rows(path, limits, how, description)
     cells = csv_cells(path, limits, SEPARATORS[path.suffix.lower()], how.encoding)
-    return _headed(cells, limits, how, found)
+    return _headed(cells, limits, how, description)
 
 
 def _opens_with_object(path: Path) -> bool:
@@ -240,7 +242,7 @@ def _opens_with_object(path: Path) -> bool:
 
 
 def _line_rows(
-    path: Path, limits: Limits, how: FileOptions, found: Reading
+    path: Path, limits: Limits, how: FileOptions, description: Reading
 ) -> Iterator[tuple[int, Row]]:
     """Yield each line's number and row. A file that begins with a bracket is one document."""
     with path.open("rb") as file:
@@ -250,7 +252,7 @@ def _line_rows(
             f"is one JSON document of more than {limits.json_bytes} bytes. Split the document."
         )
     if is_document:
-        return _json_rows(path, limits, how, found)
+        return _json_rows(path, limits, how, description)
     return jsonl_rows(path, (), limits, how.encoding)
 
 
@@ -296,20 +298,20 @@ def read_source(
     """
     files: Sequence[Path] = paths if isinstance(paths, list | tuple) else [paths]  # type: ignore[list-item]  # a path
     how = how or FileOptions()
-    found = Reading()
+    description = Reading()
     rows: Iterator[tuple[int, Row]] = (
         (line, row | {"file": file.stem} if len(files) > 1 else row)
         for file in files
-        for line, row in source_rows(file, limits, how, found)
+        for line, row in source_rows(file, limits, how, description)
     )
     dropped: set[str] = set()
     rows = _without(rows, how.drop, dropped)
     with reading(files[0]):
-        rows = _recognised(rows, limits, how, found)
+        rows = _recognised(rows, limits, how, description)
         table = encode(files[0], derived(derive, rows) if derive else rows)
     if missing := set(how.drop) - dropped:
         raise TaskError(f"{files[0]}: --drop: found no column {min(missing)!r}.")
-    return cleaned(table, found)
+    return cleaned(table, description)
 
 
 def read_records(records: Sequence[Row], name: str) -> Table:
@@ -317,11 +319,11 @@ def read_records(records: Sequence[Row], name: str) -> Table:
 
     Error messages call it ``name``.
     """
-    found, path = Reading(), Path(name)
+    description, path = Reading(), Path(name)
     with reading(path):
         rows = counted_rows(enumerate(records, 1), IMPORT_LIMITS)
-        table = encode(path, _recognised(rows, IMPORT_LIMITS, FileOptions(), found))
-    return cleaned(table, found)
+        table = encode(path, _recognised(rows, IMPORT_LIMITS, FileOptions(), description))
+    return cleaned(table, description)
 
 
 def _without(
@@ -333,17 +335,17 @@ def _without(
 
 
 def _recognised(
-    rows: Iterator[tuple[int, Row]], limits: Limits, how: FileOptions, found: Reading
+    rows: Iterator[tuple[int, Row]], limits: Limits, how: FileOptions, description: Reading
 ) -> Iterator[tuple[int, Row]]:
     """Yield rows, converted by a format's reader if the first rows have that format."""
     opening = list(islice(rows, N_OPENING))
-    known = None if how.plain or found.name else format_of([row for _, row in opening])
+    known = None if how.plain or description.name else format_of([row for _, row in opening])
     every: Iterable[tuple[int, Row]] = chain(opening, rows)
     if known is not None:
-        found.name = known.name
-        every = enumerate(known.rows([row for _, row in every], found), 1)
-    if found.name:
-        found.notes.append(f"read as {found.name}")
+        description.name = known.name
+        every = enumerate(known.rows([row for _, row in every], description), 1)
+    if description.name:
+        description.notes.append(f"read as {description.name}")
     for line, row in every:
         check_lengths(row, limits, f"row {line}")
         yield line, row
@@ -367,19 +369,19 @@ READERS = {
 
 
 def source_rows(
-    path: Path, limits: Limits, how: FileOptions | None = None, found: Reading | None = None
+    path: Path, limits: Limits, how: FileOptions | None = None, description: Reading | None = None
 ) -> Iterator[tuple[int, Row]]:
     """Yield each row's line and cells by column, from a file in any format.
 
-    ``found`` lists the rows of csv and tsv that have too few or too many cells. Without it, the
-    first of them is an error.
+    ``description`` lists the csv and tsv rows with too few or too many cells. Without it, the first
+    of them is an error.
 
     Raises
     ------
     TaskError
         If the file can't be read.
     """
-    how, recognised = how or FileOptions(), found or Reading()
+    how, kept = how or FileOptions(), description or Reading()
     _check_file_options(path, how)
     suffix = path.suffix.lower()
     with reading(path):
@@ -388,13 +390,13 @@ def source_rows(
         else:
             check_size(path, limits)
             if suffix in READERS:
-                rows = READERS[suffix](path, limits, how, recognised)
+                rows = READERS[suffix](path, limits, how, kept)
             elif suffix == ".arrow":
                 rows = native_rows("arrow", path, (), limits)
             else:
                 rows = read_rows(path, limits=limits)
-        rows = counted_rows(rows, limits, recognised.ragged)
-        yield from rows if found else _whole(rows, recognised.ragged)
+        rows = counted_rows(rows, limits, kept.ragged)
+        yield from rows if description else _whole(rows, kept.ragged)
 
 
 def _whole(rows: Iterable[tuple[int, Row]], ragged_rows: Ragged) -> Iterator[tuple[int, Row]]:

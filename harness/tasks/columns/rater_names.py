@@ -17,9 +17,7 @@ Who = Literal["person", "model", "unclear"]
 _TOKENS = re.compile(r"[^\W_]+")
 _VERSION_END = re.compile(r"v?\d+(x\d+)?[a-z]{0,2}$")  # of gpt4o, v2, 70b and 8x7b
 _SIZE = re.compile(r"(?<![a-z0-9])(v\d{1,2}|(\d{1,2}x)?\d{1,3}b)(?![a-z0-9])|\d\.\d")
-FILLERS = frozenset(
-    {"by", "of", "from", "s", "the", "no", "nr", "number", "id", "de", "von", "par"}
-)
+FILLERS = frozenset({"by", "of", "from", "s", "the", "no", "nr", "number", "id"})
 LOOKED_AT = 2000  # names
 _WORDS_OF_MODELS = (
     column_words.MODELS

@@ -318,12 +318,12 @@ def _check_name(path: Path, line: int, raw: str, names: dict[str, str]) -> None:
     names[raw] = name
 
 
-def cleaned(table: Table, found: Reading) -> Table:
+def cleaned(table: Table, description: Reading) -> Table:
     """Remove index columns and rows of totals, and add notes about them and the format."""
-    table = replace(_without_index(table, found.notes), reading=found)
-    if not found.name:
-        table = _without_totals(table, found.notes)
-    return replace(table, notes=tuple(dict.fromkeys(found.notes)))
+    table = replace(_without_index(table, description.notes), reading=description)
+    if not description.name:
+        table = _without_totals(table, description.notes)
+    return replace(table, notes=tuple(dict.fromkeys(description.notes)))
 
 
 def _without_index(table: Table, notes: list[str]) -> Table:
