@@ -187,10 +187,7 @@ class Task(TaskFields):
             content["images"] = {item: image.digest for item, image in self.images.items()}
         if self.similarity_file:
             content["similarities"] = sorted(self.similarities.items())
-        digest = hashlib.sha256()
-        for text in _sorted_json(content):
-            digest.update(text.encode())
-        return digest.hexdigest()
+        return digest_of(content)
 
     @cached_property
     def images(self) -> dict[str, Image]:
@@ -298,6 +295,14 @@ def _values(ratings: Sequence[Rating]) -> Iterator[tuple[object, ...]]:
     if isinstance(ratings, CodedRatings):
         return ratings.rows()
     return ((r.item, r.rater, r.elicitation, r.value) for r in ratings)
+
+
+def digest_of(content: Mapping[str, object]) -> str:
+    """Compute the SHA-256 of a mapping as JSON with sorted keys. Iterators count as lists."""
+    digest = hashlib.sha256()
+    for text in _sorted_json(content):
+        digest.update(text.encode())
+    return digest.hexdigest()
 
 
 def _json_of_texts(rows: list[object]) -> str:

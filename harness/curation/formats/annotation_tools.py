@@ -268,7 +268,7 @@ def _argilla_table(content: object, reading: Reading) -> Iterator[Row]:
         shared = {"item_id": _id(row.get("id"), number)}
         shared |= _fields({name: row.get(name) for name in fields})
         for mark in marks:
-            lists = [_listed(row.get(f"{mark}{end}")) for end in ("", ".users", ".status")]
+            lists = [list_of(row.get(f"{mark}{end}")) or [] for end in ("", ".users", ".status")]
             lists[2] = lists[2] or ["submitted"] * len(lists[0])
             if len({*map(len, lists)}) > 1:
                 raise PlaceError(
@@ -278,10 +278,6 @@ def _argilla_table(content: object, reading: Reading) -> Iterator[Row]:
             for value, who, status in zip(*lists, strict=True):
                 if status == "submitted":
                     yield shared | criterion | {"annotator": as_text(who), "label": value}
-
-
-def _listed(cell: object) -> list[Any]:
-    return list_of(cell) or []
 
 
 ARGILLA_TABLE = Format("a data set of Argilla", _is_argilla_table, _argilla_table)

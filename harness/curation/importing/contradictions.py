@@ -7,8 +7,6 @@
   ratings, such as ``score``, is the rating if the columns that a reading takes aren't called so.
 - If each row has its own text, an item of several rows has another text, unless it has none.
 - Rows of an item aren't numbered as its raters if a column names them.
-- A column named after another with one more word, as ``coder notes`` is after ``coder``, that
-  shares no label with it, describes its ratings.
 - Columns named after the sides of a pair, as ``score_a`` and ``score_b`` next to
   ``reply_a`` and ``reply_b`` are, describe each side. They aren't two raters.
 - A mean and its number of raters, as ``humor.value`` and ``humor.count``, aren't ratings.
@@ -86,8 +84,6 @@ def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
     if has_rows and (_leaves_out(facts, mapping) or _hides_texts(facts, mapping)):
         return True
     rated = (*mapping.raters, *mapping.criteria)
-    if not about_others(facts, rated).isdisjoint(rated):
-        return True
     return bool(rated) and {*rated} <= {*of_sides(facts, rated)}
 
 
@@ -123,31 +119,6 @@ def _is_whole(name: str, words: frozenset[str]) -> bool:
     """Return whether all words in a header are in ``words``, and not all of them mark ids."""
     of_name = {*parts(name)}
     return of_name <= words and not of_name <= column_words.ID_MARKS
-
-
-def about_others(facts: Facts, names: Iterable[str]) -> set[str]:
-    """Return the columns that describe the ratings in another column."""
-    names = list(names)
-    rated = [name for name in names if facts.is_labels(name) and not facts.is_prose(name)]
-    return {
-        name
-        for name in names
-        for other in rated
-        if _says_more(parts(name), parts(other))
-        and {*map(str.casefold, facts.labels(name))}.isdisjoint(
-            map(str.casefold, facts.labels(other))
-        )
-    }
-
-
-def _says_more(name: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether a name continues another name with a word, not just a number or letter."""
-    more = name[len(other) :]
-    return (
-        bool(other)
-        and name[: len(other)] == other
-        and any(len(word) > 1 and word.isalpha() for word in more)
-    )
 
 
 def of_sides(facts: Facts, names: Iterable[str]) -> Iterator[str]:

@@ -6,10 +6,8 @@ import csv
 import json
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from hashlib import sha256
-from itertools import chain, islice
-from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -25,18 +23,17 @@ from harness.tasks.columns.table_reader import Rejected, TableAnswer, TableItem
 from harness.tasks.images import read_images
 from harness.tasks.item import TASK_FILE, Item
 from harness.tasks.load import MAX_REJECTED
+from harness.tasks.model import digest_of
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import TaskFile, read_task_file
 from harness.tasks.write import write_task_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from harness.curation.importing.import_plan import ImportPlan
 
-CHUNK = 10_000  # rows whose JSON is hashed at once
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 N_LISTED = 10  # rejected rows, and items without text, that are kept in memory
 RATING = ("item", "rater", "elicitation", "value")
 VERDICT = ("item", "judge", "elicitation", "value")
@@ -53,60 +50,36 @@ def imported_hash(folder: Path) -> str:
     label.
     """
     file = read_task_file(folder / TASK_FILE)
-    digest = sha256(b"{")
-    ignored = _ratings(folder, file, ignored=True) if file.ignore_labels else iter(())
-    images = _image_digests(folder, file.image) if file.image else None
-    for name, rows in (
-        ("ignored", ignored),
-        ("images", images),
-        ("items", _items(folder)),
-        ("ratings", _ratings(folder, file, ignored=False)),
-    ):
-        if rows is None:
-            continue
-        opening, closing = "{}" if name == "images" else "[]"
-        digest.update(f'"{name}":{opening}'.encode())
-        for i, part in enumerate(_joined(rows)):
-            digest.update(("," + part if i else part).encode())
-        digest.update(f"{closing},".encode())
-    digest.update(f'"task":{_encode(file.described())}}}'.encode())
-    return digest.hexdigest()
+    content: dict[str, object] = {
+        "task": file.described(),
+        "items": ((i.id, i.group, i.criterion, i.fields) for i in _items(folder)),
+        "ratings": _ratings(folder, file, ignored=False),
+        "ignored": _ratings(folder, file, ignored=True) if file.ignore_labels else iter(()),
+    }
+    if file.image:
+        images = read_images(folder, file.image, list(_items(folder)))
+        content["images"] = {item: image.digest for item, image in images.items()}
+    return digest_of(content)
 
 
-def _joined(rows: Iterator[str]) -> Iterator[str]:
-    while chunk := list(islice(rows, CHUNK)):
-        yield ",".join(chunk)
-
-
-def _image_digests(folder: Path, field: str) -> Iterator[str]:
-    """Yield each item's id and image digest as JSON, in order of the ids."""
+def _items(folder: Path) -> Iterator[Item]:
     decode = msgspec.json.Decoder(dict[str, str]).decode
     with (folder / ITEMS).open("rb") as lines:
-        rows = [decode(line) for line in lines]
-    items = [Item(row["id"], row) for row in rows]
-    for item, image in sorted(read_images(folder, field, items).items()):
-        yield f'{encode_basestring_ascii(item)}:"{image.digest}"'
-
-
-def _items(folder: Path) -> Iterator[str]:
-    decode = msgspec.json.Decoder(dict[str, str]).decode
-    with (folder / "items.jsonl").open("rb") as lines:
         for line in lines:
             row = decode(line)
-            yield _encode([row.pop("id"), row.pop("group", None), row.pop("criterion", None), row])
+            yield Item(row.pop("id"), row, row.pop("group", None), row.pop("criterion", None))
 
 
-def _ratings(folder: Path, file: TaskFile, *, ignored: bool) -> Iterator[str]:
-    """Yield the ratings, or the ratings with ignored labels, as JSON arrays."""
-    values: dict[str, tuple[bool, str]] = {}  # whether the task ignores it, and its JSON
+def _ratings(folder: Path, file: TaskFile, *, ignored: bool) -> Iterator[tuple[object, ...]]:
+    """Yield item, rater, elicitation and value of the ratings, or of those with ignored labels."""
+    values: dict[tuple[str, str], tuple[bool, object]] = {}  # whether the task ignores it, and it
     for item, rater, elicitation, text in _rating_cells(folder / "ratings.csv"):
-        key = elicitation + text
+        key = (elicitation, text)
         if key not in values:
             values[key] = _value(file, elicitation, text)
         is_foreign, value = values[key]
         if is_foreign is ignored:
-            names = f"{encode_basestring_ascii(item)},{encode_basestring_ascii(rater)}"
-            yield f'[{names},"{elicitation}",{value}]'
+            yield item, rater, elicitation, value
 
 
 def _rating_cells(path: Path) -> Iterator[list[str]]:
@@ -117,14 +90,14 @@ def _rating_cells(path: Path) -> Iterator[list[str]]:
             yield cells[: len(RATING)]
 
 
-def _value(file: TaskFile, elicitation: str, text: str) -> tuple[bool, str]:
+def _value(file: TaskFile, elicitation: str, text: str) -> tuple[bool, object]:
     foreign = set(file.ignore_labels)
     if elicitation == "forced_choice" or text == CANNOT_ASSESS:
-        return text in foreign, _encode(text)
-    named: Iterable[Any] = json.loads(text)
+        return text in foreign, text
+    named: Sequence[str] = json.loads(text)
     if foreign.intersection(named):
-        return True, _encode(named)
-    return False, _encode([option.key for option in file.options if option.key in named])
+        return True, named
+    return False, [option.key for option in file.options if option.key in named]
 
 
 class RejectedLine(NamedTuple):

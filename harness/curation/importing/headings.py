@@ -110,17 +110,13 @@ def _names_in_two_rows(rows: Sequence[Cells]) -> list[str]:
         return []
     starts = [k for k, name in enumerate(first) if name]
     alone = [k for k in starts if not second[k]]
-    if len(starts) == len(first) or not alone or any(k < alone[-1] for k in _filled(second)):
+    if len(starts) == len(first) or not alone or any(second[: alone[-1]]):
         return []
     names, question = list[str](), ""
     for name, rest in zip(first, second, strict=True):
         question = name or question
         names.append(f"{question} [{rest}]" if rest else question)
     return names
-
-
-def _filled(cells: Sequence[str]) -> list[int]:
-    return [k for k, cell in enumerate(cells) if cell]
 
 
 def is_data(first: Cells, rows: Sequence[Cells]) -> bool:

@@ -153,7 +153,11 @@ def readings_of(plan: ImportPlan) -> Iterator[TableReading]:
     for doubt in plan.doubts:
         for name, value in doubt.accept.items():
             before = accepted.get(name, getattr(plan.settings, name))
-            accepted[name] = _joined(before, value) if name in JOINED else value
+            if name in JOINED:
+                assert isinstance(before, tuple), "a list of labels"
+                assert isinstance(value, tuple), "a list of labels"
+                value = (*before, *value)  # noqa: PLW2901 -- the labels of both
+            accepted[name] = value
     others = [other for doubt in plan.doubts for other in doubt.others]
     roles = [role for doubt in plan.doubts for role in doubt.about]
     unclear = dict.fromkeys(name for reading in (roles, accepted, *others) for name in reading)
@@ -216,13 +220,6 @@ def short_words(
             if len(some) + len(said) == size and drawn({**roles, **some}, chosen) == whole:
                 return _words({**roles, **some}, chosen)
     return reading.words
-
-
-def _joined(before: object, value: object) -> object:
-    """Concatenate two values if both are lists, else return the second value."""
-    if isinstance(before, tuple) and isinstance(value, tuple):
-        return (*before, *value)
-    return value
 
 
 def _value(plan: ImportPlan, name: str) -> object:

@@ -463,8 +463,6 @@ def _label_roles(draft: RoleDraft) -> None:
     facts = draft.facts
     within = tuple(filter(None, [mapping.criterion]))
     ratings = _ratings(draft, mapping.id, mapping.rater)
-    models = [n for n in ratings if who_are([n])[n] == "model"]
-    ratings = [n for n in ratings if n not in models]
     lists = [n for n in ratings if facts.is_list(n)]
     single = [n for n in ratings if n not in lists]
     is_named = any(facts.called(n, column_words.LABELS) for n in single)

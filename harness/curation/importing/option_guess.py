@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from harness.tasks.columns.table_answers import AnswerSettings
     from harness.tasks.schema import RaterIds
 
-MOST_NAMED = 8  # unused steps of a scale named in a note
 MAX_STEPS = 20  # a scale with more steps counts as continuous
 RARE_SHARE = 0.02  # share of an even split; labels below it get a note
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
@@ -237,7 +236,7 @@ def guess_answers(
     names = [name for name in names if name not in bare]
     human = _options(human, {key.casefold(): label for key, label in bare.items()}, ())
     notes += _key_notes(bare)
-    alike = [] if settings.options else _meaning_others(names, meanings)
+    alike = [] if settings.options else _meaning_questions(names, meanings)
     unclear = [] if settings.options else _key_questions(names, settings)
     names = _once_per_key(names)
     notes += _rare(human, settings)
@@ -263,7 +262,7 @@ def guess_answers(
             *_remark_questions(
                 remarks, names, often=scale != "ordinal" and _are_frequent(remarks, uses)
             ),
-            *_meaning_questions(alike),
+            *alike,
             *unclear,
             *doubts,
         ),
@@ -520,8 +519,8 @@ def _may_be_ordered(names: Sequence[str]) -> bool:
     return nested > 1 or known > in_order or (counted and len(names) > N_BINARY)
 
 
-def _meaning_others(names: Sequence[str], meanings: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return each label that is a variant of another label, and the other label."""
+def _meaning_questions(names: Sequence[str], meanings: Mapping[str, str]) -> list[Doubt]:
+    """Ask about labels that could be variants of other labels."""
     plain = {name.casefold(): name for name in names if name.casefold() not in meanings}
     pairs = [
         (name, plain[base])
@@ -529,10 +528,7 @@ def _meaning_others(names: Sequence[str], meanings: Mapping[str, str]) -> list[t
         if (match := VARIANT.fullmatch(name))
         and (base := match["label"].strip().casefold()) in plain
     ]
-    return pairs + [(plain[a], plain[b]) for a, b in SYNONYMS if a in plain and b in plain]
-
-
-def _meaning_questions(pairs: Sequence[tuple[str, str]]) -> list[Doubt]:
+    pairs += [(plain[a], plain[b]) for a, b in SYNONYMS if a in plain and b in plain]
     return [
         Doubt(
             f"can't tell whether {name!r} means {base!r}. Pass --rename {quote(f'{name}={base}')} "
@@ -640,23 +636,17 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
     steps = sorted(n for n in numbers.values() if n is not None)
     if len(steps) < len(names):
         return list(names)
-    least, most = steps[0], steps[-1]
-    whole = [str(step) for step in range(int(least), int(most) + 1)]
-    unused = [step for step in whole if float(step) not in steps]
-    absent = ", ".join(unused[:MOST_NAMED])
-    if len(unused) > MOST_NAMED:
-        absent += f" and {len(unused) - MOST_NAMED} more steps"
-    if all(step.is_integer() for step in steps) and len(steps) < len(whole) < 2 * len(steps):
-        if 1 in map(sub, steps[1:], steps):
-            lowest = _absent([*range(int(least), int(most) + 1)])
-            more = f". No rating is {lowest} either: {LIST_ALL}" if lowest else ""
-            notes.append(
-                f"nobody used {absent}, which was added because the scale is ordinal{more}"
-            )
-            return whole
-        notes.append(f"nobody used {absent} (--options adds unused options)")
-    elif all(step.is_integer() for step in steps) and (lowest := _absent([*map(int, steps)])):
-        notes.append(f"no rating is {lowest}; {LIST_ALL}")
+    are_whole = all(step.is_integer() for step in steps)
+    whole = range(int(steps[0]), int(steps[-1]) + 1)
+    is_near = len(steps) < len(whole) < 2 * len(steps)
+    if are_whole and is_near and 1 in map(sub, steps[1:], steps):
+        unused = ", ".join(str(step) for step in whole if step not in steps)
+        lowest = _absent(whole)
+        more = f". No rating is {lowest} either: {LIST_ALL}" if lowest else ""
+        notes.append(f"nobody used {unused}, which was added because the scale is ordinal{more}")
+        return [*map(str, whole)]
+    if are_whole and (absent := _absent([*map(int, steps)])):
+        notes.append(f"no rating is {absent}; {LIST_ALL}")
     return sorted(names, key=lambda name: numbers[name] or 0.0)
 
 

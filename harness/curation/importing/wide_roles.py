@@ -15,7 +15,6 @@ from harness.curation.importing.column_facts import (
     has_digits,
     names_person,
 )
-from harness.curation.importing.contradictions import about_others
 from harness.curation.importing.role_draft import Doubt, RoleDraft, names_of
 from harness.curation.importing.structure_readings import rises
 from harness.curation.importing.structures import follows_from, numbers
@@ -25,7 +24,7 @@ from harness.tasks.columns.column_words import contains_word, parts
 from harness.tasks.columns.rater_names import FILLERS, names_model, opens_with_rater, who_are
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from harness.curation.importing.column_facts import Facts
 
@@ -50,7 +49,7 @@ def find_wide(draft: RoleDraft) -> bool:
         and not names_person(n)
         and not (contains_word(n, column_words.GROUPS) and not names_model(n))
     ]
-    aside = about_others(facts, draft.free())
+    aside = _about_others(facts, draft.free())
     columns = [n for n in columns if n not in aside]
     judges = draft.mapping.judges
     summaries = [n for n in columns if facts.called(n, column_words.SUMMARIES)]
@@ -116,6 +115,31 @@ def find_wide(draft: RoleDraft) -> bool:
             {"raters": alike},
         )
     return True
+
+
+def _about_others(facts: Facts, names: Iterable[str]) -> set[str]:
+    """Return the columns that describe the ratings in another column."""
+    names = list(names)
+    rated = [name for name in names if facts.is_labels(name) and not facts.is_prose(name)]
+    return {
+        name
+        for name in names
+        for other in rated
+        if _says_more(parts(name), parts(other))
+        and {*map(str.casefold, facts.labels(name))}.isdisjoint(
+            map(str.casefold, facts.labels(other))
+        )
+    }
+
+
+def _says_more(name: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether a name continues another name with a word, not just a number or letter."""
+    more = name[len(other) :]
+    return (
+        bool(other)
+        and name[: len(other)] == other
+        and any(len(word) > 1 and word.isalpha() for word in more)
+    )
 
 
 def _only_rises(draft: RoleDraft, name: str) -> bool:
