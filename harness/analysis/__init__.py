@@ -1,4 +1,4 @@
-"""Compute every number of a run from a task and verdicts."""
+"""Compute all numbers of a run from its task and verdicts."""
 
 from harness.analysis.choice_checks import check_choices
 from harness.analysis.inputs import JudgeFacts, Settings, Source

@@ -1,4 +1,4 @@
-"""Conditions on numbers and verdicts, such as ``kappa:lower > .6``, with one grammar."""
+"""Read and evaluate conditions on numbers and verdicts, such as ``kappa:lower > .6``."""
 
 from __future__ import annotations
 

@@ -310,7 +310,7 @@ def close_to_first(footing: Footing) -> frozenset[str]:
 
 
 def worse_than_first(footing: Footing, order: Sequence[str]) -> frozenset[str]:
-    """Return the judges that are clearly worse than the first judge in an order."""
+    """Return the judges that are clearly worse than the first judge in ``order``."""
     if not order:
         return frozenset()
     worse = footing.clearly_better[footing.judges.index(order[0])]

@@ -18,7 +18,7 @@ SearchEnding: TypeAlias = Literal["improved", "not_improved", "no_claim", "stopp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A candidate way to run the judge, which took part in a race.
+    """Candidate prompt or strategy for the judge, which took part in a race.
 
     Attributes
     ----------

@@ -482,7 +482,7 @@ class _OptionMeasures(NamedTuple):
         return ItemValues(errors, (-width, width), self.p.compared.weights)
 
     def numbers(self) -> FloatArray | None:
-        """Return the options' numbers on an ordinal scale. Otherwise, positive options are 1."""
+        """Return the options' numbers on ordinal scales, and 1 (positive) or 0 on other scales."""
         options, task = self.p.compared.human.space.options, self.p.task
         if self.p.settings.mode != "third_class" and task.scale == "ordinal":
             scale = OptionScale.of(task)

@@ -38,7 +38,7 @@ MEMBER = '"confidence"'
 
 
 def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, FloatArray]:
-    """Return the (n,) scores of each confidence signal by name. An item without a score has nan.
+    """Return an (n,) array of scores for each confidence signal. Items without a score have nan.
 
     Parameters
     ----------

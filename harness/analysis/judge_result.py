@@ -192,7 +192,7 @@ class JudgeResult:
     position: PositionEffects | None = None
 
     def n_replies(self, outcome: CountedOutcome) -> int:
-        """Return the number of replies with an outcome (or planned) over all elicitations."""
+        """Return the number of replies with an outcome, or planned ones, over all elicitations."""
         return sum(getattr(counts, outcome) for counts in self.outcomes)
 
 

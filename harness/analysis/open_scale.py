@@ -266,7 +266,7 @@ def _cosine(
 
 
 def with_open_wins(scale: OpenScaleSetup) -> OpenScaleSetup:
-    """Compute judges' and baselines' wins against raters, if the advantage ranks on an open scale.
+    """Compute judges' and baselines' wins against raters, if the advantage probability ranks.
 
     For numbers, the baselines always answer with the mean, the median or the best of up to 100
     ratings, or with one of these at random. For texts, they answer with the most common text or one

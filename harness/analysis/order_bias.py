@@ -264,7 +264,7 @@ def position_notes(effects: Mapping[str, PositionEffects | None]) -> list[str]:
 
 
 def in_words(consistency: Estimate, bias: Estimate) -> str:
-    """Describe the effects of the answers' order without a full stop."""
+    """Describe the effects of the answers' order in a sentence without a full stop."""
     if consistency.value is None:
         return "no item was answered in both orders"
     return (

@@ -1,4 +1,4 @@
-"""Run a validation's annotator test (Calderon et al. 2025), with and without single raters."""
+"""Run a validation's annotator test (Calderon et al. 2025), also with one rater left out."""
 
 from __future__ import annotations
 

@@ -137,5 +137,5 @@ def _array(type_: type, value: object) -> object:
 
 def _array_schema(type_: type) -> JsonObject:
     if np.ndarray in {type_, get_origin(type_)}:
-        return {"type": "array", "description": "A vector, or a matrix as rows; null where NA."}
+        return {"type": "array", "description": "A vector, or a matrix as rows. NA is null."}
     raise NotImplementedError(f"{type_} has no schema")

@@ -1,4 +1,4 @@
-"""Divide items into slices by their fields. A slice shares a value or a range of numbers."""
+"""Divide items into slices by their fields. Items in a slice share a value or a range."""
 
 from __future__ import annotations
 

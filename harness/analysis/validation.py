@@ -195,7 +195,7 @@ def _notes(p: Prepared) -> list[str]:
 
 
 def _on_sets_collected_since(p: Prepared) -> str:
-    """Suggest to rank by response sets if forced choices rank but nearly all items have sets."""
+    """Suggest ranking by response sets if forced choices rank but nearly all items have sets."""
     columns = p.task.rating_columns
     if compares_sets(p.row) or not any(form == "response_set" for form, _ in columns.answers):
         return ""

@@ -265,7 +265,7 @@ def _choices(
 def signals_of(
     task: Task, items: Sequence[Item], judge: str, replies: Sequence[Verdict]
 ) -> dict[str, FloatArray]:
-    """Return the (n,) confidence signals in a judge's replies by name, with nan for items without.
+    """Return an (n,) array for each confidence signal in a judge's replies, with nan for no signal.
 
     If a judge saw an item's options in different orders, the agreement of its replies measures
     stability over orders.

@@ -48,5 +48,5 @@ def selection_table(
 
 
 def _lost(loss: float | None) -> str:
-    """Return the loss compared with the best judge in brackets, or "" if the loss is 0."""
+    """Return the loss relative to the best judge in brackets, or "" if the loss is 0."""
     return "" if loss == 0 else f" ({number(loss)})"

@@ -63,7 +63,7 @@ def _confusion(v: Validation, judge: str, confusion: Confusion, top: float) -> C
     titles = Titles(
         f"confusion-{unique_slug(judge)}",
         f"{judge} · {counted([confusion.n_items])}",
-        f"Items by the raters' most common answer (rows) and that of {judge} (columns).",
+        f"Number of items by the raters' most common answer (rows) and {judge}'s (columns).",
         x="judge",
         y="raters",
     )

@@ -168,9 +168,9 @@ def _unclaimed(improvement: Improvement) -> Iterator[str]:
         yield f"{improvement.spent_by[:1].upper()}{improvement.spent_by[1:]}."
     if improvement.n_needed is not None:
         yield (
-            f"To claim a gain, get new ratings: if you hold out {improvement.n_needed:,} newly "
-            f"rated items, a gain of {100 * improvement.worth:g} of 100 items is detected with "
-            "80% power."
+            f"To claim a gain, get new ratings: with {improvement.n_needed:,} newly rated items "
+            f"held out, a gain of {100 * improvement.worth:g} of 100 items is detected with 80% "
+            f"power."
         )
 
 
@@ -178,7 +178,7 @@ def _wording(improvement: Improvement) -> Iterator[str]:
     """Yield the changes in the best candidate's prompt."""
     changes = improvement.changes
     if changes:
-        yield f"The prompt of {improvement.best} differs from that of {improvement.judge}:"
+        yield f"The prompt of {improvement.best} differs from the prompt of {improvement.judge}:"
         yield from changes[:MOST_LINES]
         if len(changes) > MOST_LINES:
             rest = counted([len(changes) - MOST_LINES], "more line")

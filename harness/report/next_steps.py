@@ -157,14 +157,14 @@ def _using(v: Validation) -> str:
 
 
 def other_metric_step(v: Validation) -> str:
-    """Return the next step if the chosen metric cannot rank, or "" if it can."""
+    """Return the next step if the chosen metric cannot rank judges, or "" if it can."""
     if v.decision.leader is not None or v.ranking_metric in UNNAMED:
         return ""
     return OTHER_METRIC.get(v.judge(v.decision.unranked[0]).own.reason, "")
 
 
 def _other_ratings_step(v: Validation) -> str:
-    """Suggest to rank by different ratings if judges lack answers of the kind that ranks."""
+    """Suggest ranking by different ratings if judges lack answers of the kind that ranks."""
     if v.decision.leader is not None or not v.decision.unranked:
         return ""
     first = v.judge(v.decision.unranked[0])
@@ -184,7 +184,7 @@ def nothing_answered(v: Validation) -> bool:
 
 
 def _resuming(v: Validation) -> str:
-    """Suggest to resume a run with missing replies. Return "" if resuming would not help."""
+    """Suggest resuming a run with missing replies. Return "" if resuming would not help."""
     asked = [judge for judge in v.judges if judge.kind != "external"]
     missing = [judge.n_replies("not_asked") + judge.n_replies("failed") for judge in asked]
     if v.decision.reason != "too_few_answered" or not any(missing):

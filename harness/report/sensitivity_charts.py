@@ -124,7 +124,7 @@ def _curves(
 
 
 def measured_dots(v: Validation, goal: str) -> list[Dot]:
-    """Return a dot with each judge's value against the raters' own response sets.
+    """Return a dot for each judge's value, measured against the raters' own response sets.
 
     Empty without such sets.
     """
@@ -255,7 +255,7 @@ def regret_charts(v: Validation) -> list[Chart]:
     titles = Titles(
         "regret",
         "Regret of selecting by each metric",
-        "Rows are the metrics that select, with the number of items used. Columns are goals. "
+        "Rows are selection metrics, with the number of items used. Columns are goals. "
         "Cells show the loss relative to the best judge for that goal, where 0 means no loss.",
         x=f"goal, on {n_items[goals[0]]} items",
         y="select by",

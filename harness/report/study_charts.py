@@ -117,9 +117,9 @@ def _by_certainty(task: str, mix: CertaintyMix) -> Chart:
     titles = Titles(
         f"certainty-{unique_slug(task)}",
         task,
-        "Krippendorff's alpha where raters agree on no item of a subset, and where they agree on "
-        f"all: {_ends(lines)}. Drawn from {mix.n_certain} items on which all raters agree and "
-        f"{mix.n_uncertain} others.",
+        "Krippendorff's alpha for subsets in which raters agree on no item, and in which they "
+        f"agree on all items: {_ends(lines)}. Drawn from {mix.n_certain} items on which all raters "
+        f"agree and {mix.n_uncertain} others.",
         x=f"share with full agreement, from {mix.n_certain} and {mix.n_uncertain} items",
         y="Krippendorff's alpha",
     )

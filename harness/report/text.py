@@ -288,12 +288,12 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     name = POPULATION_METRICS.get(ranking.metric)
     population = validation.metric(name) if name else None
     more = (
-        f"for infinitely many, see {population.display_name}"
+        f"For infinitely many, see {population.display_name}"
         if population
-        else "values depend on this number"
+        else "Values depend on this number"
     )
     plural = "" if n_ratings == 1 else "s"
-    return [text, f"The design has {n_ratings:g} rating{plural} per item; {more}."]
+    return [text, f"The design has {n_ratings:g} rating{plural} per item. {more}."]
 
 
 def _translations(validation: Validation) -> list[str]:

@@ -93,8 +93,7 @@ def _evidence(result: VerdictTrust) -> Iterator[str]:
     if result.signal == "all_alike":
         yield (
             "The replies have no confidence, so you can accept all of them or none. Collect "
-            "several replies per item (--samples 5), or use a way of asking that returns "
-            "probabilities."
+            "several replies per item (--samples 5), or use a strategy that returns probabilities."
         )
     else:
         yield _confidence(result)

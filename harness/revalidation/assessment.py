@@ -289,7 +289,7 @@ def _alarms(
 
 
 def _all_alike(alarms: Mapping[tuple[str, Elicitation], LookResult], judges: Sequence[str]) -> bool:
-    """Return whether two or more judges, and all of them, changed in the same round and window."""
+    """Return whether all judges changed in the same round and window. False for a single judge."""
     common = common_changes(
         {s: (alarm.look, alarm.strongest.window) for s, alarm in alarms.items()}
     )

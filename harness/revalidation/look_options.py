@@ -122,7 +122,7 @@ class Looking(FailOn, Anchor, LookSamples, AskingAgain, DryRun):
 
     baseline_replies: int | None = option(
         None,
-        "Replies per item that a new baseline should have. Missing ones are requested first, "
+        "Replies per item that a new baseline should have. Missing replies are requested first, "
         "separately from the round.",
         ge=1,
     )

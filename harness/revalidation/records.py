@@ -96,7 +96,7 @@ class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ProviderReport(Struct, frozen=True, kw_only=True):
-    """What a judge's provider reported about the replies on one occasion.
+    """Provider's report about a judge's replies on one occasion.
 
     Attributes
     ----------

@@ -448,7 +448,7 @@ def test_legend_names_method_unit_and_estimand():
     source = indeterminate_source(indeterminate_task(n=40, paired=40))
     terminal = render(validate(source), details=True)
     assert "95% intervals: bootstrap of groups, 300 resamples, design value." in terminal
-    see = "for infinitely many, see disagreement with raters, rater noise removed"
+    see = "For infinitely many, see disagreement with raters, rater noise removed"
     assert see in " ".join(terminal.split())
 
 

@@ -492,8 +492,10 @@ def announcement_of(spec: JudgeSpec) -> str:
 def notice_of(spec: JudgeSpec) -> str:
     """Return a one-line caveat about a judge's results, or "" if there is none."""
     if spec.kind == "litellm" and provider_of(spec.model) not in PROVIDERS:
-        return f"{spec.name}: redirects can send your key and texts to other servers "
-        "(--allow-redirects)"
+        return (
+            f"{spec.name}: redirects can send your key and texts to other servers "
+            "(--allow-redirects)"
+        )
     return _gateway_notice(spec) if spec.base_url and spec.kind in CHAT_KINDS else ""
 
 

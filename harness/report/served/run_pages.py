@@ -102,7 +102,7 @@ class RunPages:
 
 
 def _run_items(path: Path, verdicts_hash: str, *, show_raters: bool) -> RunItems:
-    """Read a run's items. A changed log hash means a new version."""
+    """Read a run's items. The log's hash identifies the version of the items."""
     del verdicts_hash
     return RunItems.of(RunFolder.open(path), show_raters=show_raters)
 

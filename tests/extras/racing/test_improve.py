@@ -178,7 +178,7 @@ def test_nothing_is_claimed_on_items_that_were_seen(place):
     done = call_harness("improve", run, "--judge", "far", "--rounds", 1, cwd=place)
     words = " ".join(done.stdout.split())
     assert "but you tried judges on these items before" in words, done.stderr
-    assert "newly rated items, a gain of 5 of 100 items is detected with 80%" in words
+    assert "newly rated items held out, a gain of 5 of 100 items is detected with 80%" in words
     assert "Improvement found" not in words
     result = improve(place)
     assert (result["ending"], result["no_claim"], result["gain"]["low"]) == (
