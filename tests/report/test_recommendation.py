@@ -430,7 +430,7 @@ def test_items_that_not_all_judges_answered_are_left_out_of_the_comparison():
 def test_design_of_a_single_rating_per_item_is_in_the_singular():
     """One rating is no ratings."""
     validation = validate(indeterminate_source(indeterminate_task(n=20, raters=1)))
-    assert "The design has 1 rating per item;" in render(validation, details=True)
+    assert "The design has 1 rating per item." in render(validation, details=True)
 
 
 def test_rounded_zeros_have_no_sign_and_no_p_is_zero():
