@@ -221,10 +221,11 @@ rater. The recommendation therefore compares two explanations of the judge's ans
 [copies one rater, or two in turn](explanation/intervals.md#copies-of-a-rater), or it knows the
 answers.
 
-Each row has {n:,} data sets. Raters are right on 85% of items. On hard items everybody tosses a
-coin. The first column is the annotator test only, at 5% with a margin of 0.1. The second adds the
-test for copies, with its standard error. Copies should pass in at most 5% of data sets. The last
-column shows how many points an honest judge loses.
+Each row has {n:,} data sets. Raters are right on 85% of items. On hard items, raters and judges
+answer at random. The first column shows how often a judge passes the annotator test at 5% with a
+margin of 0.1. The second column adds the test for copies, with its standard error. Copies should
+pass in at most 5% of data sets. The last column shows by how many points an honest judge passes
+less often.
 
 | data sets | annotator test | not a copy, too | standard error | points lost |
 | --- | --- | --- | --- | --- |"""

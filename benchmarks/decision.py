@@ -1105,7 +1105,7 @@ INTRODUCTION = """\
 
 Each [row](reference/coverage-rows.md) has a kind of simulated data sets, a claim, and the share of
 data sets in which the claim was true. "NA" is the share of data sets without a result, and the
-other share is for those with a result. Of {n_rows:,} rows, {n_outside} lie outside the wanted
+other share is among those with a result. Of {n_rows:,} rows, {n_outside} lie outside the wanted
 range, {n_missed} of them by more than two standard errors.
 
 - *Verdicts and comparisons*: two options, judges ranked by Jensen-Shannon divergence at one reply
@@ -1116,7 +1116,8 @@ range, {n_missed} of them by more than two standard errors.
   correlations of -0.5 to 0.9 between raters. The best of the judges is tested.
 - *A human rater at the margin*: the best of the judges is tested on 1, 1.5 and 3 times the minimum
   number of items.
-- *Always the median*: a constant judge on five ordered options, with the most frequent at an end.
+- *Always the median*: a constant judge on five ordered options. The most frequent option is at one
+  end of the scale.
 - Rows with a wanted range of 0% to 100% show the power on few items.
 - *Intervals*: two options and their response sets, one pair per item for beta, {n_resamples:,}
   resamples, and the [score interval](explanation/intervals.md#how-they-are-made). An item's
@@ -1147,9 +1148,9 @@ Why rows miss their range:
   needed if the sample already contains one like it.
 - On 20 items, intervals for kappa allow for an option that few answers in the sample have. They're
   wider than needed if options are about equally frequent.
-- With crossed raters, decisions at a cut-off move in steps of one rater. Without one of five, the
-  share can lie on the cut-off, so leaving raters out varies decisions more than drawing new raters
-  does. The interval for decision consistency is wider than needed.
+- With crossed raters, a single rater can change a decision at a cut-off. If one of five raters is
+  left out, the share can be exactly at the cut-off. Decisions therefore vary more between left-out
+  raters than between new raters, so the interval for decision consistency is wider than needed.
 
 Too few items never make a value NA, but they do make these results NA:
 
@@ -1158,7 +1159,7 @@ Too few items never make a value NA, but they do make these results NA:
   differ on fewer than six
 - the interval for the winner among several judges, on fewer than 30
 
-The annotator test on grouped items has a separate rule, for groups in which an item is won or lost.
+On grouped items, the annotator test also needs enough groups in which the judge wins or loses items.
 """
 
 

@@ -148,10 +148,10 @@ INTRODUCTION = """\
 
 Each row simulates {n:,} data sets for the first validation of a series. A data set has 150 items,
 two options, five raters who are right on 85% of items, and an annotator test with a margin of 0.1.
-On hard items everybody tosses a coin. The test is for the judge with the smallest divergence. In
-the columns named *wrong*, judges are at the margin. *Alone* is the annotator test at 5%, as if that
-judge were the only one. *Use* has only the part of alpha for a first validation, splits it among
-the judges, and adds the test for copies. Shares and losses have their standard errors in brackets.
+On hard items, raters and judges answer at random. The judge with the smallest divergence is tested.
+In the columns named *wrong*, judges are at the margin. *Alone* is the annotator test at 5%, as if
+the tested judge were the only one. *Use* has the first validation's share of alpha, splits it among
+the judges, and adds the test for copies. The brackets contain standard errors.
 
 | judges | wrong, alone | wrong, use | right, alone | right, use | points less |
 | --- | --- | --- | --- | --- | --- |"""
@@ -168,8 +168,8 @@ def render_row(design: Design, n: int) -> tuple[str, bool]:
 
 PLANNED = """\
 
-`harness plan annotators` names the smallest number of items with which the judge is recommended in
-80% of studies, by the lower end of the interval over 100 draws. Each row simulates {n:,} new
+`harness plan annotators` prints the smallest number of items with which the judge is recommended in
+80% of studies, according to the lower end of the interval over 100 draws. Each row simulates {n:,} new
 studies with that many items, two options and a margin of 0.1. *Alone* and *use* are as above:
 
 | raters agree in | the judge agrees in | raters | contenders | items | alone | use |

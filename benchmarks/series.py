@@ -571,7 +571,7 @@ def sections(only: str, n_replicates: int) -> Iterator[str]:
     yield f"|{' --- |' * (1 + len(GOOD))}"
     yield from power_rows(only, n_replicates)
     yield ""
-    yield "Several judges are compared with a human rater at once. The first is at the margin, or"
+    yield "Several judges are compared with a human rater. The first judge is at the margin, or"
     yield "right on 90% of items if raters are right on 85%. The row describes the other judges,"
     yield "which are at the margin or worse:"
     yield ""

@@ -331,7 +331,12 @@ def glossary() -> str:
     head = ["| word | meaning | in the papers |", "| --- | --- | --- |"]
     symbols = [f"| `{kind}` | {symbol} |" for kind, symbol in PAPER_SYMBOLS.items()]
     heads = ["| metric | in the papers |", "| --- | --- |"]
-    title = ["# Glossary", "", "The words of the report, and what the papers call them.", ""]
+    title = [
+        "# Glossary",
+        "",
+        "This page lists the terms in the report, and what the papers call them.",
+        "",
+    ]
     return "\n".join([*title, *head, *rows, "", "## Metrics", "", *heads, *symbols, ""])
 
 
