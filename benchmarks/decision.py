@@ -1159,7 +1159,7 @@ Too few items never make a value NA, but they do make these results NA:
   differ on fewer than six
 - the interval for the winner among several judges, on fewer than 30
 
-On grouped items, the annotator test also needs enough groups in which the judge wins or loses items.
+If items are grouped, the annotator test also needs enough groups with a win or a loss of the judge.
 """
 
 

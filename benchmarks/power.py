@@ -169,8 +169,9 @@ def render_row(design: Design, n: int) -> tuple[str, bool]:
 PLANNED = """\
 
 `harness plan annotators` prints the smallest number of items with which the judge is recommended in
-80% of studies, according to the lower end of the interval over 100 draws. Each row simulates {n:,} new
-studies with that many items, two options and a margin of 0.1. *Alone* and *use* are as above:
+80% of studies, according to the lower end of the interval over 100 draws. Each row simulates
+{n:,} new studies with that many items, two options and a margin of 0.1. *Alone* and *use* are as
+above:
 
 | raters agree in | the judge agrees in | raters | contenders | items | alone | use |
 | --- | --- | --- | --- | --- | --- | --- |"""

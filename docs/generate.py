@@ -265,13 +265,10 @@ def metrics() -> str:
         *_formulas([row.kind for row in ordinal], ORDINAL, _papers(ordinal)),
         "## Metrics of yes-or-no decisions",
         "",
-        (
-            "These metrics need both positive and negative options. TP, FN, FP and TN count "
-            "items: FN are"
-        ),
-        "positive for the raters' mode alone. A = (TP + FN)(FN + TN), B = (TP + FP)(FP + TN).",
-        "`prevalence`, `predicted_rate`, `p_e` and `kappa_over_phi` are shown in no view; they",
-        "stand in `harness.stats.metrics.confusion.DIAGNOSTICS`.",
+        "These metrics need both positive and negative options. TP, FN, FP and TN are numbers of",
+        "items. FN counts items that only the raters' mode calls positive. A = (TP + FN)(FN + TN),",
+        "B = (TP + FP)(FP + TN). No view shows `prevalence`, `predicted_rate`, `p_e` and",
+        "`kappa_over_phi`, which are in `harness.stats.metrics.confusion.DIAGNOSTICS`.",
         "",
         *_formulas([metric.name for metric in measures], BINARY, _papers(measures)),
         "## Metrics of numbers",
