@@ -256,7 +256,7 @@ def verdicts_of(
 
 
 def fitted_of(folder: RunFolder) -> dict[str, Fitted] | None:
-    """Return each judge's values fitted on a run, for new items, or None if nothing is fitted."""
+    """Return the values fitted on a run, by judge. None if no judge has fitted values."""
     judges = folder.manifest.judges
     if not any(spec.asking.is_fitted for spec in judges):
         return None

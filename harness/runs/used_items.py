@@ -98,7 +98,7 @@ class Contents:
 def contents_of(
     task: Task, items: Sequence[Item], verdicts: Mapping[str, Sequence[Verdict]]
 ) -> Contents:
-    """Describe a validation's rated items, with all ratings and replies, by keys and digests."""
+    """Summarise a validation's rated items, ratings and replies as keys and digests."""
     rated = task.rating_columns
     key_of = _keys(task, items, frozenset(rated.items))
     keys = np.unique(np.fromiter(key_of.values(), np.uint64, len(key_of)))

@@ -153,7 +153,7 @@ class SharedStore:
         self._locks.forget(reply.request for reply in replies)
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
-        """Claim unlocked requests. Return the claimed ones, or replies if already stored."""
+        """Claim unlocked requests. Return the claimed requests and any stored replies."""
         claimed = self._locks.claim([request for _, request in requests])
         stored = {request: reply for request, reply in claimed.items() if reply is not None}
         self._locks.release(stored)

@@ -188,7 +188,7 @@ def _chosen(
     quantities: Sequence[str],
     **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
-    """Run the selection experiment for some metrics, and return its rows by quantity."""
+    """Run the selection experiment for some metrics, and return the rows by quantity."""
     rows = selection_experiment(scenarios, ratings, rows=_rows_of(metrics), **settings)
     return [row for quantity in quantities for row in rows if row.quantity == quantity]
 

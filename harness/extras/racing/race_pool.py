@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RacePool:
-    """Judges of a race, and its items in the order in which they are drawn.
+    """Judges and items of a race. The items are in the order in which they are drawn.
 
     The task, the judges and the run's options determine the pool.
 

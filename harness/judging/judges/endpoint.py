@@ -468,7 +468,7 @@ def _parts(content: object) -> list[str | JsonObject]:
 
 
 def _text_of_part(part: str | JsonObject, names: Sequence[str] = ("text",)) -> str:
-    """Return a part's text, from the first of these fields that is not empty."""
+    """Return a part's text from the first of the named fields that is not empty."""
     if isinstance(part, str):
         return part
     value = next(filter(None, map(part.get, names)), "")

@@ -454,7 +454,7 @@ class Prompts:
     def _shown(
         self, item: Item, elicitation: Elicitation, strategy: Strategy
     ) -> Sequence[Demonstration]:
-        """Return the demonstrations for an item. For a pair, these are for response sets."""
+        """Return the demonstrations for an item. For a pair, they show response sets."""
         if self.demonstrations is None or not (n := strategy.n_demonstrations):
             return ()
         kind = answer_kind(elicitation)

@@ -291,7 +291,7 @@ class Trial(NamedTuple):
 
 
 class CapTrials:
-    """Gate for a run's calls: single trial calls first, then one more per compliant reply.
+    """Gate for a run's calls. After a trial call, each compliant reply permits one more call.
 
     A judge therefore has 1, 2, 4, ... calls in flight, and about one reply is enough to detect a
     judge that ignores its limit in some replies.

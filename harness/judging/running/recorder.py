@@ -126,11 +126,11 @@ class Recorder:
         self._may_wait = True
 
     def begin(self) -> None:
-        """Count one more unit in progress, for which received replies can wait briefly."""
+        """Add one to the number of units in progress, whose replies others can wait for."""
         self._n_asking += 1
 
     def end(self) -> None:
-        """Count one unit in progress less."""
+        """Subtract one from the number of units in progress."""
         self._n_asking -= 1
         if not self._n_asking and self._group is not None:
             asyncio.get_running_loop().call_soon(self._write_group)

@@ -69,7 +69,7 @@ class SeveralOrders(SelfConsistency):
         self.needs_prompts = True
 
     def takes(self, inner: Strategy) -> bool:
-        """Return whether a strategy's template shows all options, and in any order."""
+        """Return whether a strategy's template can show all options in any order."""
         single = inner.asks_each_option or inner.joins_members
         return is_templated(inner) and not (inner.keeps_order or single)
 
