@@ -203,7 +203,7 @@ class FolderUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mi
     def __init__(self, folder: Path, name: str, error: OSError) -> None:
         super().__init__(
             f"{folder / name}: cannot be written ({error.strerror})",
-            "The verdicts are kept. Fix this, then run `harness validate "
+            "The verdicts are safe. Fix this, then run `harness validate "
             f"{shlex.quote(str(folder))}`.",
         )
 

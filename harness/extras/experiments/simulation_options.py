@@ -43,7 +43,7 @@ class SimulationOptions(Quick):
         None, "Skews of rater error. Default: -1,0,1.", metavar="LIST"
     )
     taus: tuple[Probability, ...] | None = option(
-        None, "Cut-offs; 0.3,0.5,0.7 by default.", metavar="LIST"
+        None, "Cut-offs. Default: 0.3,0.5,0.7.", metavar="LIST"
     )
 
     def rating_model(self, figures: Sequence[int]) -> RatingModel:

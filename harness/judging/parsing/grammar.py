@@ -86,7 +86,7 @@ REASONS: dict[str, str] = {
     "retracted": "a verdict that was taken back",
     "quoted": "a verdict that the item itself contains",
     "not_admissible": "a response set that the task doesn't allow",
-    "abstention_not_offered": "CANNOT_ASSESS where it is not an option",
+    "abstention_not_offered": "CANNOT_ASSESS although it is not an option",
     "out_of_bounds": "a number outside the bounds",
     "refusal": "refused",
     "content_filter": "stopped by a content filter",
