@@ -347,7 +347,7 @@ def test_whichever_rename_fails_the_verdicts_are_safe_and_it_is_said(tmp_path, t
     )
     (folder.path / name).unlink(missing_ok=True)
     (folder.path / name / "in the way").mkdir(parents=True)
-    with pytest.raises(RunError, match=r"cannot be written.*The verdicts are kept"):
+    with pytest.raises(RunError, match=r"cannot be written.*The verdicts are safe"):
         folder.write(name, "new")
     assert (folder.path / name / "in the way").is_dir()
 
@@ -381,7 +381,7 @@ def test_whichever_change_on_disk_fails_a_run_is_not_begun_and_says_so_in_one_li
         except RunError as error:
             message = str(error)
             assert "cannot be" in message
-            assert "the verdicts are kept" not in message
+            assert "verdicts are safe" not in message
             assert "\n" not in message
         else:
             break
