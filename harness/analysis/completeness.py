@@ -160,7 +160,7 @@ CAUSES = REASONS | {"not_an_option": REASONS["no_option"]} | OF_TOKENS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableReplies:
-    """A judge's unreadable replies, for judges on which their share exceeds `MAX_SHARE`.
+    """Unreadable replies of a judge, if their share exceeds `MAX_SHARE`.
 
     Attributes
     ----------

@@ -135,7 +135,7 @@ class HumanResult:
 
     @property
     def undefined_agreement(self) -> dict[str, Estimate]:
-        """Undefined coefficients, without those that one for unequal numbers of raters replaces."""
+        """Undefined coefficients that no coefficient for unequal numbers of raters replaces."""
         replaced = {
             strict
             for strict, others in SAME_FOR_EQUAL_RATERS.items()

@@ -49,7 +49,7 @@ NOWHERE = Location()
 
 
 def location_of(task: str) -> Location:
-    """Return the location of a task, given by name or path. Return an empty one without a task."""
+    """Return the location of a task, given by name or path. It is empty without a task."""
     try:
         return Location(task=task, takes_ratings=takes_ratings(find_task(task)))
     except TaskError:  # the task was moved, belongs to somebody else, or is a table in memory

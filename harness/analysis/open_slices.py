@@ -52,7 +52,7 @@ def _sides(scale: OpenScaleSetup, name: str) -> Sides | None:
 def _others(
     scale: OpenScaleSetup, name: str, metric: str
 ) -> Iterator[tuple[SlicedMeasure, ItemValues]]:
-    """Yield each other defined measure with its values per item."""
+    """Yield the other defined measures with their values per item."""
     answered = np.zeros(len(scale.rated))
     answered[scale.answers[name][0]] = 1.0
     of_rated = np.where(scale.rated, answered, np.nan)

@@ -265,7 +265,7 @@ def _choices(
 def signals_of(
     task: Task, items: Sequence[Item], judge: str, replies: Sequence[Verdict]
 ) -> dict[str, FloatArray]:
-    """Return an (n,) array for each confidence signal in a judge's replies, with nan for no signal.
+    """Return an (n,) array for each confidence signal in a judge's replies. No signal is nan.
 
     If a judge saw an item's options in different orders, the agreement of its replies measures
     stability over orders.

@@ -27,18 +27,18 @@ NAMES = {
 }
 ITEMS_NOTE = (
     "Winning rate and advantage probability of the judge with the greatest advantage, by the "
-    "number of items: means over 100 draws of raters and items (Calderon et al. 2025, figure 2). "
-    "Bars contain 90 % of the draws' advantages."
+    "number of items. Values are means over 100 draws of raters and items (Calderon et al. 2025, "
+    "figure 2). Bars contain 90 % of the draws' advantages."
 )
 MARGIN_NOTE = (
     "Winning rate of each judge by the margin eps (Calderon et al. 2025, figure 3). "
     "A judge passes at 0.5."
 )
 CERTAINTY_NOTE = (
-    "Krippendorff's alpha on subsets of 100 items, by the share of them on which all raters agree: "
-    "judges with the raters' most common answer (median on ordered scales), means over 100 "
-    "subsets drawn with replacement (Elangovan et al. 2025, figures 1 and 5). Bars are standard "
-    "errors for 100 items."
+    "Krippendorff's alpha between judges (or raters) and the raters' most common answer (median on "
+    "ordered scales), by the share of items on which all raters agree. Values are means over 100 "
+    "subsets of 100 items, drawn with replacement (Elangovan et al. 2025, figures 1 and 5). Bars "
+    "are standard errors for 100 items."
 )
 
 
