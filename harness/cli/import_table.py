@@ -21,7 +21,7 @@ from harness.curation.importing.import_options import (
     MadeTask,
     WritingOptions,
 )
-from harness.errors import HarnessError, TaskError
+from harness.errors import HarnessError, TaskError, capitalised
 from harness.files.plain_text import SCREEN_LINES, SCREEN_WIDTH
 from harness.options.concerns import Json
 from harness.options.declaration import leave_out, read_options
@@ -294,7 +294,7 @@ def _within_words(questions: Sequence[str]) -> str:
         shown.pop()
     more = len(questions) - len(shown)
     also = f". {more} more {'questions' if more > 1 else 'question'} can follow" if more else ""
-    return ". ".join(shown) + also
+    return ". ".join((shown[0], *map(capitalised, shown[1:]))) + also
 
 
 def _cut_list(word: str) -> str:

@@ -135,7 +135,7 @@ def _sensible(
         return plans
     counts, _ = facts.lines()
     question = (
-        f"the likeliest columns make no sense as ratings ({counts}): list the rating columns in "
+        f"the likeliest columns make no sense as ratings ({counts}). List the rating columns in "
         "--raters, --label, --criteria, --counts or --votes"
     )
     return tuple(replace(plan, doubts=(Doubt(question, in_table=True),)) for plan in plans)

@@ -141,7 +141,7 @@ class MadeTask(Options):
     @model_validator(mode="after")
     def _made_or_added_to(self) -> Self:
         if (self.made is None) is (self.into is None):
-            problem = "pass {made} to make a task, or {into} to add ratings to one"
+            problem = "pass {made} to create a task, or {into} to add ratings to one"
             raise OptionError("", problem)
         if self.into is None:
             leave_out(self.model_fields_set & OF_ANSWERS, "this option works only with {into}")

@@ -27,7 +27,7 @@ from harness.curation.importing.reading_facts import facts_of
 from harness.curation.importing.role_draft import Doubt
 from harness.curation.importing.role_guess import guess_roles
 from harness.curation.importing.structures import structured
-from harness.errors import TaskError
+from harness.errors import TaskError, capitalised
 from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader, same_names
 from harness.tasks.columns.cell_values import (
     ballots_by_rater,
@@ -94,7 +94,9 @@ class ImportPlan(TableTask):
     def check(self) -> None:
         """Raise `TaskError` with the open questions, if any."""
         if questions := self.questions():
-            raise TaskError(f"{self.table.path}: {'. '.join(questions)}.")
+            first, *others = questions
+            asked = ". ".join((first, *map(capitalised, others)))
+            raise TaskError(f"{self.table.path}: {asked}.")
 
 
 def make_plans(
@@ -361,7 +363,7 @@ def _read_lists(
         return mapping, []
     names = ", ".join(mapping.votes)
     text = f"the lists in {names!r} could be several raters' ratings or one rater's set"
-    question = f"{text}: pass --lists ratings or --lists sets"
+    question = f"{text}. Pass --lists ratings or --lists sets"
     return mapping, [Doubt(question, {"lists": "ratings"}, ({"lists": "sets"},))]
 
 
@@ -371,7 +373,7 @@ def _line_doubts(table: Table, mapping: ColumnMapping) -> list[Doubt]:
         texts = table.columns[name].values if name else ()
         if any("\n" in text for text in texts) and separator_of(texts) == "\n":
             question = (
-                f"the lines of a cell in {name} may be a response set: pass --separator '\\n'"
+                f"the lines of a cell in {name} could be a response set. Pass --separator '\\n'"
             )
             return [Doubt(question, {"separator": "\\n"})]
     return []
@@ -386,7 +388,7 @@ def _share_doubts(reader: AnswerReader) -> list[Doubt]:
     if not named and all(answer.problem != NO_TOTAL for answer in reader.answers()):
         return []
     question = (
-        "the columns contain shares, so the number of raters is needed: pass --n-raters N, or "
+        "the columns contain shares, so the number of raters is needed. Pass --n-raters N, or "
         "--total with its column"
     )
     return [Doubt(question, {"raters_per_item": NUMBER})]
@@ -423,7 +425,7 @@ def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:
         return []
     times = "once" if empty == 1 else f"{empty} times"
     question = (
-        f"a rater chose none of the options {times}: pass --none 'none of these' if that is an "
+        f"a rater chose none of the options {times}. Pass --none 'none of these' if that is an "
         f"answer, or --none {CANNOT_ASSESS} if the rater couldn't say"
     )
     return [Doubt(question, {"none": "none of these"}, ({"none": CANNOT_ASSESS},))]
@@ -457,7 +459,7 @@ def _corrected(
     if settings.on_duplicate == "reject" and order and n_corrected:
         are = "rating is" if n_corrected == 1 else "ratings are"
         question = (
-            f"{n_corrected} {are} corrected later: pass --on-duplicate last to use the last one, "
+            f"{n_corrected} {are} corrected later. Pass --on-duplicate last to use the last one, "
             "or reject to keep the first"
         )
         return table, [Doubt(question, {"on_duplicate": "last"})]

@@ -54,7 +54,7 @@ N_BINARY = 2  # options; two options have no meaningful order
 MIN_STEPS = 3  # fewest numbers to detect a code; two aren't enough
 NUMBER = "N"  # number of raters, which only the user knows
 PLACEHOLDER = ("LOWEST", "...", "HIGHEST")  # for an order that only the user knows
-LIST_ALL = "if the scale has other options, list all with --options"
+LIST_ALL = "If the scale has other options, list all with --options"
 VARIANT = re.compile(r"(?P<label>[^()]+)\([^()]*\)")
 CODES = frozenset(["-1", "-8", "-9", "-99", "-999", "9", "77", "88", "97", "98", "99", "999"])
 MIN_UNEVEN_ROWS = 10  # rows with gaps that show that columns named after people are places
@@ -356,7 +356,7 @@ def _numbers(
     guess = _open_answers(counts, settings.model_copy(update={"scale": "continuous"}), where)
     question = (
         f"found {len(steps)} different numbers from {min(steps):g} to {max(steps):g}, which looks "
-        "continuous: pass --scale continuous (and --bounds), or --scale ordinal to use each number "
+        "continuous. Pass --scale continuous (and --bounds), or --scale ordinal to use each number "
         "as a step"
     )
     ordinal = () if len(steps) > MAX_LABELS else ({"scale": "ordinal"},)
@@ -385,7 +385,7 @@ def _remark_questions(remarks: Sequence[str], names: Sequence[str], *, often: bo
         f"--abstain {listed} if the rater couldn't say, --ignore {listed} if there's no rating, "
         "or every option in --options"
     )
-    question = f"can't tell if raters chose {_listed(remarks)} as an option: pass {choices}"
+    question = f"can't tell if raters chose {_listed(remarks)} as an option. Pass {choices}"
     others: list[dict[str, object]] = [{"abstain": tuple(remarks), "ignore": ()}]
     others += [{"options": (*names, *remarks), "ignore": ()}] * often
     return [Doubt(question, {"ignore": tuple(remarks)}, tuple(others))]
@@ -441,7 +441,7 @@ def _decimal_questions(names: Sequence[str], settings: AnswerSettings) -> list[D
     if said or not decimals or decimals != commas or is_set:
         return []
     shown = decimals[0]
-    question = f"{shown!r} may be the number {with_point(shown)}: pass --decimal comma"
+    question = f"{shown!r} could be the number {with_point(shown)}. Pass --decimal comma"
     if settings.scale == "continuous":
         return [Doubt(question, {"decimal": "comma"})]
     scales = [settings.scale] if settings.scale else ["ordinal", "continuous"]
@@ -491,12 +491,12 @@ def _scale_questions(
     among = any(pair < labels for pair in column_words.SIDES)
     unclear = (sides and not pairs) or ((few_numbers or among) and pairs and not sides)
     if pairs is not None and unclear and scale != "pairwise":
-        remedy = f"pass --scale pairwise or --scale {scale}"
-        question = f"can't tell whether {_listed(names)} are the sides of a pair: {remedy}"
+        remedy = f"Pass --scale pairwise or --scale {scale}"
+        question = f"can't tell whether {_listed(names)} are the sides of a pair. {remedy}"
         return [Doubt(question, {"scale": "pairwise"}, ({"scale": scale},))]
     if scale == "nominal" and not listed and _may_be_ordered(names):
         question = (
-            f"can't tell whether {_listed(names)} are ordered: pass --scale ordinal and "
+            f"can't tell whether {_listed(names)} are ordered. Pass --scale ordinal and "
             "--options from low to high, or --scale nominal"
         )
         order = tuple(_in_order(names, "ordinal", [])) if _has_order(names) else PLACEHOLDER
@@ -567,9 +567,9 @@ def _rare(human: Mapping[str, int], settings: AnswerSettings) -> list[str]:
     if settings.options or not rare:
         return []
     n_ratings = sum(human[label] for label in rare)
-    remedy = "pass --ignore to count such labels and leave them out of the ratings"
+    remedy = "Pass --ignore to count such labels and leave them out of the ratings"
     say = "rating says" if n_ratings == 1 else "ratings say"
-    return [f"only {n_ratings} {say} {_listed(rare)}; {remedy}"]
+    return [f"only {n_ratings} {say} {_listed(rare)}. {remedy}"]
 
 
 def _listed(labels: Sequence[str] | Mapping[str, int]) -> str:
@@ -630,7 +630,7 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
         return sorted(names, key=lambda name: order.index(plain_label(name)))
     if ranks := key_ranks(keyed) or step_numbers_of(names):
         if absent := _absent([*step_numbers_of(names).values()]) if scale == "ordinal" else "":
-            notes.append(f"no rating has {'key' if keyed else 'step'} {absent}; {LIST_ALL}")
+            notes.append(f"no rating has {'key' if keyed else 'step'} {absent}. {LIST_ALL}")
         return sorted(names, key=lambda name: ranks[name])
     numbers = {name: as_number(name) for name in names}
     steps = sorted(n for n in numbers.values() if n is not None)
@@ -642,11 +642,11 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
     if are_whole and is_near and 1 in map(sub, steps[1:], steps):
         unused = ", ".join(str(step) for step in whole if step not in steps)
         lowest = _absent(whole)
-        more = f". No rating is {lowest} either: {LIST_ALL}" if lowest else ""
+        more = f". No rating is {lowest} either. {LIST_ALL}" if lowest else ""
         notes.append(f"nobody used {unused}, which was added because the scale is ordinal{more}")
         return [*map(str, whole)]
     if are_whole and (absent := _absent([*map(int, steps)])):
-        notes.append(f"no rating is {absent}; {LIST_ALL}")
+        notes.append(f"no rating is {absent}. {LIST_ALL}")
     return sorted(names, key=lambda name: numbers[name] or 0.0)
 
 

@@ -59,7 +59,7 @@ def test_rows_without_a_tick_are_asked_about(tmp_path, cells):
     """They were refused, and the advice dropped every "none of these"."""
     [question] = plan_of(ticks(tmp_path, cells), ROLES).questions()
     assert question == (
-        "a rater chose none of the options 15 times: pass --none 'none of these' if that is an "
+        "a rater chose none of the options 15 times. Pass --none 'none of these' if that is an "
         f"answer, or --none {CANNOT_ASSESS} if the rater couldn't say"
     )
 

@@ -43,7 +43,7 @@ def test_numbers_with_a_comma_are_no_sets(tmp_path, labels, scale):
     table(tmp_path, labels)
     asked = imported(tmp_path, "--raters", "Ann,Bo", "--yes")
     assert asked.returncode == 2
-    assert f"may be the number {labels[0].replace(',', '.')[:1]}" in asked.stderr
+    assert f"could be the number {labels[0].replace(',', '.')[:1]}" in asked.stderr
     first, *others = advice(asked.stdout)
     has_sets = any("--separator" in words for words in others)
     assert has_sets is (scale == "ordinal")  # of measured numbers every part is an option
@@ -60,7 +60,7 @@ def test_a_continuous_scale_asks_for_the_comma(tmp_path):
     table(tmp_path, MEASURED)
     options = ("--raters", "Ann,Bo", "--scale", "continuous", "--yes")
     asked = imported(tmp_path, *options)
-    assert "pass --decimal comma" in asked.stderr
+    assert "Pass --decimal comma" in asked.stderr
     assert imported(tmp_path, *options, "--decimal", "comma").returncode == 0
 
 

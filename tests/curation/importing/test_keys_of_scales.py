@@ -76,24 +76,24 @@ def test_a_key_with_several_labels_is_asked_about(tmp_path, monkeypatch):
     assert n_polite[0] > n_polite[1]
 
 
-LIST_ALL = "if the scale has other options, list all with --options"
+LIST_ALL = "If the scale has other options, list all with --options"
 
 
 @pytest.mark.parametrize(
     ("labels", "notes"),
     [
-        (KEYED, [f"no rating has key 1; {LIST_ALL}"]),
-        (("1 - a", "2 - b", "4 - d", "5 - e"), [f"no rating has key 3; {LIST_ALL}"]),
-        (("5 - a", "6 - b", "8 - c"), [f"no rating has key 1, 2, 3, 4 or 7; {LIST_ALL}"]),
-        (("2 stars", "3 stars", "4 stars"), [f"no rating has step 1; {LIST_ALL}"]),
-        ("234", [f"no rating is 1; {LIST_ALL}"]),
+        (KEYED, [f"no rating has key 1. {LIST_ALL}"]),
+        (("1 - a", "2 - b", "4 - d", "5 - e"), [f"no rating has key 3. {LIST_ALL}"]),
+        (("5 - a", "6 - b", "8 - c"), [f"no rating has key 1, 2, 3, 4 or 7. {LIST_ALL}"]),
+        (("2 stars", "3 stars", "4 stars"), [f"no rating has step 1. {LIST_ALL}"]),
+        ("234", [f"no rating is 1. {LIST_ALL}"]),
         ("1245", ["nobody used 3, which was added because the scale is ordinal"]),
         (
             "235",
             [
                 (
                     "nobody used 4, which was added because the scale is ordinal. No rating is 1 "
-                    f"either: {LIST_ALL}"
+                    f"either. {LIST_ALL}"
                 )
             ],
         ),

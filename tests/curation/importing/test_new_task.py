@@ -450,7 +450,7 @@ def test_labels_that_say_nothing_are_asked_about(tmp_path):
     plan = plan_of(path)
     [question] = plan.questions()
     assert question.startswith(
-        "can't tell if raters chose 'N/A', '?' as an option: pass --abstain 'N/A,?' "
+        "can't tell if raters chose 'N/A', '?' as an option. Pass --abstain 'N/A,?' "
     )
     assert (plan.answers.scale, list(plan.answers.labels)) == ("ordinal", ["1", "2", "3"])
     assert not plan_of(path, ignore=("N/A", "?")).questions()
