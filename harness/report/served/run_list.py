@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import msgspec
 
-from harness.analysis.decision import (
-    DecisionVerdict,
-)
+from harness.analysis.decision import DecisionReason, DecisionVerdict
 from harness.errors import HarnessError
 from harness.runs.run_folder import list_runs
 from harness.runs.sources import planned_units
@@ -64,7 +62,7 @@ class _Judge(msgspec.Struct):
 class _Decision(msgspec.Struct):
     verdict: DecisionVerdict
     leader: str | None = None
-    reason: str = ""
+    reason: DecisionReason = ""
 
 
 class _Race(msgspec.Struct):
@@ -139,10 +137,10 @@ def _numbers(folder: RunFolder) -> _Numbers | None:
 
 def _cost(numbers: _Numbers) -> str:
     """Return the cost for judges with a known price, and the names of other judges."""
-    known = [judge.cost.usd for judge in numbers.judges if judge.cost.usd is not None]
-    unknown = [judge.name for judge in numbers.judges if judge.cost.usd is None]
-    total = f"${sum(known):.4f}"
-    return f"{total}, not counting {', '.join(unknown)} (unknown price)" if unknown else total
+    priced = [judge.cost.usd for judge in numbers.judges if judge.cost.usd is not None]
+    unpriced = [judge.name for judge in numbers.judges if judge.cost.usd is None]
+    total = f"${sum(priced):.4f}"
+    return f"{total}, not counting {', '.join(unpriced)} (unknown price)" if unpriced else total
 
 
 def _progress(folder: RunFolder) -> tuple[int | None, int | None]:
