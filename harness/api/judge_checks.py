@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.api.asked_runs import folder_of
 from harness.api.calling import TURN, LogObserver, wait_for
 from harness.app.plan import CheckEdge
-from harness.errors import HarnessError
+from harness.errors import HarnessError, OptionError
 from harness.judging.running.stopping import StopRequests
 from harness.loading import edge
 from harness.options.concerns import CHECKED_TASK, CheckedItems, Limit, Out, RunPlace, Server
@@ -20,7 +21,6 @@ from harness.tasks import Task, load_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from harness.analysis.check_result import JudgeCheck
     from harness.api.asked_runs import Run
@@ -81,7 +81,7 @@ def check(
         raise HarnessError("the judge of a run is checked on the run's items", "Drop task or run")
     folder = None if run is None else folder_of(run, place.out)
     if folder is None:
-        loaded = task if isinstance(task, Task) else load_task(task or CHECKED_TASK, unrated=True)
+        loaded = _task_of(CHECKED_TASK if task is None else task)
         plans = probes.plans_of_judge(judge, loaded, items, limit, server)
     else:
         plans = probes.plans_in_run(folder, judge, items, limit, server)
@@ -91,6 +91,16 @@ def check(
     if folder is not None:
         keep_check(folder, result)
     return result
+
+
+def _task_of(task: str | Path | Task) -> Task:
+    """Return a task, which needs no ratings. Reject rows, because only `load_task` reads them."""
+    if isinstance(task, Task):
+        return task
+    if not isinstance(task, str | Path):
+        advice = "Pass harness.load_task(rows, mapping=...), or a task folder"
+        raise OptionError("task", "not a task", advice, found=type(task).__name__)
+    return load_task(task, unrated=True)
 
 
 def _asked(

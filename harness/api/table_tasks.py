@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
@@ -47,7 +48,7 @@ ANSWER_KEYS = {  # keys of a mapping, named after the options of `harness curate
     for name, setting in options_of(AnswerSettings).items()
 }
 LISTED_KEYS = {*LABEL_KEYS} - {"scale"}
-NO_ROLES = {"name", "property", "kind", "rater_ids", *ANSWER_KEYS}
+NO_ROLES = {"name", "property", "kind", "rater_ids", "lexicon", *ANSWER_KEYS}
 ROWS = "rows"  # what errors are about
 LOG = logging.getLogger("harness")
 
@@ -105,6 +106,8 @@ class TableMapping(TypedDict, total=False):
         Whether rater columns identify people or only positions within an item.
     kind : {"expert", "skilled", "crowd"}
         Kind of raters, which sets the cost-benefit margin eps.
+    lexicon : dict
+        For the judge ``lexicon``: the options for ``"positive"`` and ``"negative"`` texts.
     """
 
     name: str
@@ -143,6 +146,7 @@ class TableMapping(TypedDict, total=False):
     on_duplicate: OnDuplicate
     rater_ids: RaterIds
     kind: RaterKind
+    lexicon: Mapping[str, str]
 
 
 def load_task(task: TaskLike, *, mapping: TableMapping | None = None) -> Task:
@@ -188,24 +192,27 @@ def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[
 
 
 def in_mapping(text: str, columns: Collection[str]) -> str:
-    """Rewrite an error message's flags as mapping keys, and its column lists as Python lists.
+    r"""Rewrite an error message's flags as mapping keys, and its column lists as Python lists.
 
     Examples
     --------
     >>> in_mapping("give --text title,body, or --raters", {"title", "body"})
     "give mapping['text'] = ['title', 'body'], or mapping['raters']"
+    >>> print(in_mapping("pass --abstain 'don'\"'\"'t know' if", ()))
+    pass mapping['abstain'] = "don't know" if
     """
 
     def renamed(found: re.Match[str]) -> str:
-        key, value = found[1].replace("-", "_"), (found[2] or "").strip("'")
+        key, word = found[1].replace("-", "_"), found[2] or ""
         if key not in TableMapping.__annotations__:
             return found[0]
-        names = value.split(",") if value else []
-        if not names or not {*names} <= {*columns}:
-            return f"mapping[{key!r}]" + (f" {found[2]}" if found[2] else "")
+        is_quoted = word.startswith(("'", '"'))
+        names = ("".join(shlex.split(word)) if is_quoted else word).split(",") if word else []
+        if not names or not (is_quoted or {*names} <= {*columns}):
+            return f"mapping[{key!r}]" + (f" {word}" if word else "")
         return f"mapping[{key!r}] = {names if len(names) > 1 else names[0]!r}"
 
-    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[\w.,-]*\w))?", renamed, text)
+    return re.sub(r"""--([a-z][a-z-]*)(?: ((?:'[^']*'|"[^"]*")+|[\w.,-]*\w))?""", renamed, text)
 
 
 def _import_rows(
@@ -232,7 +239,8 @@ def _import_rows(
     subject = _described(name, roles, table, settings, rated) or _guessed(
         name, roles, table, settings, rated
     )
-    task, verdicts, rejected = task_from(subject)
+    fields = {"lexicon": mapping["lexicon"]} if "lexicon" in mapping else {}
+    task, verdicts, rejected = task_from(subject, fields)
     if rejected:
         more = f" and {len(rejected) - 1} more" if len(rejected) > 1 else ""
         LOG.warning("%s: left out: %s%s", ROWS, rejected[0], more)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.api.asked_runs import folder_of
 from harness.api.calling import TURN, LogObserver, wait_for
+from harness.errors import OptionError
 from harness.estimation.estimate_options import EstimateOptions, EstimatePlace
 from harness.estimation.unrated_items import DEFAULT_LEVEL, Wanted
 from harness.estimation.unrated_items import estimate as estimate_items
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from harness.estimation.unrated_items import Estimation
     from harness.judging.running.recorder import Observer
 
+PATH_OF_ITEMS = (
+    "Write the items to a file first, such as with DataFrame.to_csv(path, index=False), and pass "
+    "its path"
+)
 MODELS = (EstimateOptions, Trusting, FirstItems, Confidence, Limit, Server, EstimatePlace)
 
 
@@ -68,6 +73,8 @@ def estimate(
     >>> found.mean.estimate.low < found.mean.estimate.high
     True
     """
+    if not isinstance(items, str | Path):
+        raise OptionError("items", "not a path", PATH_OF_ITEMS, found=type(items).__name__)
     place = RunPlace.of(read_options(EstimatePlace, options))
     wanted = Wanted(
         options=read_options(EstimateOptions, options),

@@ -77,8 +77,10 @@ class TableContent(NamedTuple):
     rejected: list[str]
 
 
-def task_from(subject: TableTask) -> TableContent:
+def task_from(subject: TableTask, fields: Mapping[str, object] | None = None) -> TableContent:
     """Create a task from a table with known columns and labels, without writing files.
+
+    ``fields`` are more fields of its task.yaml.
 
     Raises
     ------
@@ -123,7 +125,7 @@ def task_from(subject: TableTask) -> TableContent:
             "options that mean the same (--rename), or use a table with fewer options."
         )
     try:
-        file = TaskFile.model_validate(described)
+        file = TaskFile.model_validate(described | dict(fields or {}))
     except ValidationError as error:
         place, problem = fault_of(error)[:2]
         raise TaskError(f"{': '.join(filter(None, (where, place, problem)))}.") from None

@@ -58,3 +58,40 @@ def test_a_wrong_value_names_its_key():
     rows = [{"id": "a", "text": "One.", "ann": 1, "bea": 0}]
     with pytest.raises(HarnessError, match="decimal"):
         harness.load_task(rows, mapping={"raters": ["ann", "bea"], "decimal": "dot"})
+
+
+RATED = [
+    {"id": f"d{i}", "text": text, "ann": "bad" if i % 2 else "good", "bea": "good"}
+    for i, text in enumerate(TEXTS)
+]
+RATERS = {"raters": ["ann", "bea"]}
+
+
+def test_word_list_judges_rows_that_say_what_sentiment_means(tmp_path):
+    """The error advised to edit a task.yaml, which rows in memory don't have."""
+    with pytest.raises(HarnessError, match=r"Pass mapping\['lexicon'\] = {'positive': OPTION"):
+        harness.run(RATED, ["lexicon"], mapping=RATERS, out=tmp_path)
+    lexicon = {"positive": "good", "negative": "bad"}
+    run = harness.run(RATED, ["lexicon"], mapping=RATERS | {"lexicon": lexicon}, out=tmp_path)
+    assert run.verdicts["item"].nunique() == N
+    with pytest.raises(HarnessError, match="lexicon"):
+        harness.load_task(RATED, mapping=RATERS | {"lexicon": lexicon | {"negative": "worse"}})
+
+
+def test_advice_on_labels_is_python():
+    """It was a word quoted for a shell, without an equals sign."""
+    rows = [row | {"ann": "don't know"} if i < 2 else row for i, row in enumerate(RATED)]
+    with pytest.raises(HarnessError) as error:
+        harness.load_task(rows, mapping=RATERS)
+    assert """mapping['ignore'] = "don't know" if""" in str(error.value)
+
+
+def test_frames_where_a_path_or_a_task_belongs_are_named(tmp_path):
+    """They ended in a TypeError about os.PathLike, and in a ValueError about truth values."""
+    frame = pytest.importorskip("pandas").DataFrame(RATED)
+    with pytest.raises(HarnessError, match=r"items='DataFrame': not a path\. Write the items"):
+        harness.estimate(judge="random", items=frame)
+    with pytest.raises(
+        HarnessError, match=r"task='DataFrame': not a task\. Pass harness.load_task"
+    ):
+        harness.check("random", frame)

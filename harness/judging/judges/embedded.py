@@ -126,10 +126,15 @@ class LexiconJudge(EmbeddedJudge):
         """Raise `JudgeUnavailable` if the task has no `lexicon:`."""
         super().check(spec, task)
         if task is not None and task.lexicon is None:
+            is_folder = (task.folder / "task.yaml").exists()
+            add = (
+                "Add `lexicon: {positive: OPTION, negative: OPTION}` to its task.yaml"
+                if is_folder
+                else "Pass mapping['lexicon'] = {'positive': OPTION, 'negative': OPTION}"
+            )
             raise JudgeUnavailable(
                 f"{spec.name}: task {task.name!r} does not assign options to sentiments",
-                "Add `lexicon: {positive: OPTION, negative: OPTION}` to its task.yaml, with the "
-                "options that stand for positive and negative texts",
+                f"{add}, with the options that stand for positive and negative texts",
             )
 
     async def ask(self, request: Request) -> Reply:
