@@ -27,7 +27,7 @@ class PageOptions(Options):
     checks: Path | None = option(
         None, "Table of attention checks, with the columns id, answer and the fields shown."
     )
-    port: int = option(0, "Port on 127.0.0.1; 0 for any free port.", ge=0, le=65535)
+    port: int = option(0, "Port on 127.0.0.1, or 0 for any free port.", ge=0, le=65535)
 
 
 class CollectedRaters(Options):

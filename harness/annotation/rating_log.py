@@ -146,8 +146,8 @@ def _replayed(lines: Iterable[bytes], path: Path, task: Task) -> LoggedAnswers:
     header = _header(first, path)
     if header.task != task.name:
         raise TaskError(
-            f"{path}: these are ratings of task {header.task!r}, not of {task.name!r}. "
-            "Move the file away."
+            f"{path}: this log contains ratings for task {header.task!r}, not for {task.name!r}. "
+            f"Move the file to a different folder."
         )
     logged = LoggedAnswers(header.rater)
     for line in rest:

@@ -467,7 +467,7 @@ def check_strategies(
         raise JudgeError(
             f"{spec.name} asks about options one by one. Add --elicitation response_set"
             if spec.asking.asks_each_option
-            else f"{spec.name} returns probabilities of single options. Add --elicitation "
+            else f"{spec.name} returns probabilities for individual options. Add --elicitation "
             "forced_choice"
         )
 

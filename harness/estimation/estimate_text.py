@@ -194,7 +194,7 @@ def _estimate(estimate: Bounded, result: Estimation) -> str:
 def _allowance(mean: PopulationMean) -> str:
     if mean.n_judges == 1:
         return ""
-    return f" The interval accounts for selecting this judge from {mean.n_judges}."
+    return f" The interval accounts for selecting this judge from {mean.n_judges} judges."
 
 
 def _number(value: float | None, result: Estimation) -> str:

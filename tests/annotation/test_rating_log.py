@@ -77,7 +77,7 @@ def test_log_of_another_rater_or_task_is_refused(task, tmp_path):
     (folder / "ANN.jsonl").write_bytes((folder / "ann.jsonl").read_bytes())
     with pytest.raises(TaskError, match="by 'ann', not by 'ANN'"):
         RatingLog.open(task, "ANN")
-    with pytest.raises(TaskError, match="of task 'small', not of 'other'"):
+    with pytest.raises(TaskError, match="for task 'small', not for 'other'"):
         RatingLog.open(task.model_copy(update={"name": "other"}), "ann")
 
 

@@ -74,7 +74,9 @@ def test_share_is_estimated_from_ratings_and_judge(run, tmp_path):
     assert "of the items (bounds; too few raters per item to narrow this)" in " ".join(
         text.stdout.split()
     )
-    assert "The interval accounts for selecting this judge from 2." in " ".join(text.stdout.split())
+    assert "The interval accounts for selecting this judge from 2 judges." in " ".join(
+        text.stdout.split()
+    )
 
 
 @pytest.mark.slow

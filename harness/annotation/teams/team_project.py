@@ -112,7 +112,9 @@ def read_team_export(path: Path, task: Task, names: Mapping[str, str]) -> TeamAn
         )
     given = tool.read(content, str(path))
     if others := {g.screen.harness_task for g in given} - {task.name}:
-        raise TaskError(f"{path}: these are ratings of task {min(others)!r}, not of {task.name!r}.")
+        raise TaskError(
+            f"{path}: the export contains ratings for task {min(others)!r}, not for {task.name!r}."
+        )
     if unknown := names.keys() - {answer.rater for answer in given}:
         known = ", ".join(sorted({answer.rater for answer in given})) or "nobody"
         raise TaskError(

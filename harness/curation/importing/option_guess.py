@@ -553,7 +553,7 @@ def _judge_labels(
     if added:
         notes.append(f"only judges use {_listed(added)} (use --options to leave such labels out)")
     if single := [label for label in users if label not in added]:
-        notes.append(f"a single judge uses {_listed(single)}(kept, and counted as invalid)")
+        notes.append(f"a single judge uses {_listed(single)} (kept, and counted as invalid)")
     return added
 
 

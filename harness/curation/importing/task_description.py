@@ -16,7 +16,7 @@ The rated property, as a phrase for judges: write what you asked your raters."""
 SCALE = """
 binary, nominal, ordinal (options in order), pairwise, continuous or text."""
 SIMILARITY = """\
-How similar texts are: a table with the columns text, other and similarity, or
+Similarity of texts: a table with the columns text, other and similarity, or
 {embedding: NAME} for the cosine of vectors from a model in judges.yaml. Default:
 the share of words that two texts have in common."""
 RATERS = """
@@ -24,7 +24,8 @@ expert, skilled or crowd: how much better than one rater a judge must be (eps)."
 RATER_IDS = """\
 real: a rater's name is a person. positional: it is only a position within the item, so
 tests of single raters make no sense."""
-RANKS_BY = "Ratings that rank judges, forced_choice or response_set, even if you add others later."
+RANKS_BY = "Kind of ratings that rank judges, forced_choice or response_set, even if you add "
+"others."
 OPTIONS = "Each option has the key that the files use, and may have a label and a description."
 RESPONSE_SETS = """\
 The response sets that raters and judges can choose: the sets in the table, and

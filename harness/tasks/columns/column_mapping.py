@@ -301,7 +301,9 @@ def _with_columns_of_pattern(mapping: ColumnMapping, table: Table) -> ColumnMapp
     expression = pattern_of(pattern)
     raters = tuple(name for name in names if expression.fullmatch(name))
     if not raters:
-        raise TaskError(f"{table.path}: --pattern: no column with labels matches {pattern!r}.")
+        raise TaskError(
+            f"{table.path}: --pattern: no column that contains labels matches {pattern!r}."
+        )
     return replace(mapping, raters=raters)
 
 
@@ -336,7 +338,7 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     answers = mapping.label or mapping.set or mapping.criteria or mapping.sets or mapping.votes
     if mapping.rater and not answers:
         raise TaskError(
-            f"{where}: no column with labels. Pass --label (the columns are {columns})."
+            f"{where}: no column contains labels. Pass --label (the columns are {columns})."
         )
     _check_beside(mapping, where)
     named = mapping.label or mapping.set or "".join(mapping.sets[:1])

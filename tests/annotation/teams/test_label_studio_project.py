@@ -284,7 +284,7 @@ def test_ratings_for_a_different_task_are_rejected(tmp_path):
     for one in export:
         one["data"]["harness_task"] = "other"
     result = invoke("curate", "import", written(tmp_path / "x.json", export), "--into", task)
-    assert "ratings of task 'other', not of 'binary'" in str(result.exception)
+    assert "ratings for task 'other', not for 'binary'" in str(result.exception)
     assert not (task / "ratings.jsonl").exists()
 
 
