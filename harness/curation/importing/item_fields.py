@@ -33,7 +33,7 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
     blank cells. The user decides about unclear texts.
     """
     facts, mapping = draft.facts, draft.mapping
-    own = [n for n in mapping.id if facts.is_prose(n)]
+    own = [n for n in mapping.id if facts.is_prose(n) or _is_phrase(facts, n)]
     n_items = facts.table.n_distinct(mapping.id) if mapping.id else facts.table.n_rows
     trivial = mapping.one_row_per_item or facts.table.n_rows < FEW_PER_ITEM * n_items
     free = [
@@ -158,6 +158,12 @@ def _is_short_text(facts: Facts, name: str, *, alone: bool) -> bool:
         return False
     n_values = len(facts[name].values)
     return alone or n_values > 0.5 * facts.table.n_rows or _has_phrases(facts, name)
+
+
+def _is_phrase(facts: Facts, name: str) -> bool:
+    """Return whether values that name items are short texts, such as prompts."""
+    is_text = facts.called(name, column_words.TEXTS) and not ends_in_id(name)
+    return is_text and _has_phrases(facts, name)
 
 
 def _has_phrases(facts: Facts, name: str) -> bool:

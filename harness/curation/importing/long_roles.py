@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -378,12 +379,30 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
         and not draft.facts.determines((*item, *within), n)
         and not draft.facts.determines((rater,), n)
     ]
-    clear = [
-        n for n in ratings if not facts.called(n, column_words.MARGINS - column_words.MEASURES)
+    ratings = [n for n in ratings if not _numbers_rows(draft, item, n)]
+    margins = column_words.MARGINS - column_words.MEASURES
+    clear = [n for n in ratings if not facts.called(n, margins)]
+    named = [n for n in clear if facts.called(n, column_words.LABELS)]
+    known = {of for n in clear for of in facts.alike(ratings, n)}
+    clear = [  # a name alone doesn't set apart what looks like the ratings
+        n
+        for n in ratings
+        if n in clear or (n in known and (not named or facts.called(n, column_words.LABELS)))
     ]
     clear = _steady(draft, (*item, rater, *within), _without_twins(draft, clear or ratings))
     whole = [n for n in clear if not facts.is_measured(n)]
     return whole if len(whole) > 1 else clear
+
+
+def _numbers_rows(draft: RoleDraft, item: tuple[str, ...], name: str) -> bool:
+    """Return whether a column numbers the rows of each item in order, from 0 or 1."""
+    rows = Counter[int]()
+    keys, cells = draft.table.keys(item).tolist(), draft.facts[name].by_row()
+    for key, cell in zip(keys, cells, strict=True):
+        if cell not in {str(rows[key]), str(rows[key] + 1)}:
+            return False
+        rows[key] += 1
+    return max(rows.values()) > 1
 
 
 def _without_twins(draft: RoleDraft, names: list[str]) -> list[str]:
@@ -516,8 +535,9 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
     draft.set(**drafted)
     if not (measures or opaque or ticks) and not labelled:
         return
-    readings: list[RoleColumns] = [{"label": name} for name in rest]
-    readings += [{"criteria": tuple(of)} for of in (names, rest) if len(of) > 1]
+    readings: list[RoleColumns] = [{"criteria": tuple(of)} for of in (names, rest) if len(of) > 1]
+    labels: list[RoleColumns] = [{"label": name} for name in rest]
+    readings = [*readings, *labels] if "criteria" in drafted else [*labels, *readings]
     readings += [{"sets": tuple(names)}]
     empty: RoleColumns = {"label": "", "criteria": (), "sets": ()}
     others = [empty | of for of in readings if of != drafted and (ticks or "sets" not in of)]

@@ -50,7 +50,8 @@ def unnested(table: Table) -> Table | None:
     """
     former, known, notes, opened = table, set[str](), list[str](), list[str]()
     for _ in range(MOST_DEEP):
-        table = _spread(table, notes, known)
+        while (spread := _spread(table, notes, known)) is not table:
+            table = spread
         lists = _listing(table, known)
         known |= {*table.columns}
         if not lists:
