@@ -147,9 +147,8 @@ def _draft_text(plans: Sequence[ImportPlan], command: Sequence[str], draft: _Dra
     """
     from harness.curation.importing import readings_of, short_words, tried_readings
 
-    plan = plans[0]
     asked = {question for plan in plans for question in plan.questions()}
-    tried = tried_readings(readings_of(plan), draft.table, draft.rated, asked)
+    tried = tried_readings(readings_of(*plans), draft.table, draft.rated, asked)
     lines = ["", "Nothing was written."]
     for reading, facts in tried:
         lines.append(f"{reading.condition}:")

@@ -214,8 +214,9 @@ class Facts:
         return n_known >= MOST * sum(labels.values())
 
     def _is_addressed(self, name: str) -> bool:
-        """Return whether a column named after items contains web addresses as ids."""
-        return self.called(name, ITEMS) and self.all_values(name, is_address)
+        """Return whether a column named after items, or without a name, contains addresses."""
+        is_named = self.called(name, ITEMS) or name in self.opaque
+        return is_named and self.all_values(name, is_address)
 
     def are_ticks(self, names: Sequence[str]) -> bool:
         """Return whether columns are options of a set: yes or no, with a yes in every row."""

@@ -5,6 +5,7 @@
 - A column whose whole header is a word for systems, such as ``system`` or ``model_id``, and that
   differs within the items of a reading, is part of the item. One whose whole header is a word for
   ratings, such as ``score``, is the rating if the columns that a reading takes aren't called so.
+  Scores in columns numbered like raters, such as ``rating_1``, are left out for no other column.
 - If each row has its own text, an item of several rows has another text, unless it has none.
 - Rows of an item aren't numbered as its raters if a column names them.
 - Columns named after the sides of a pair, as ``score_a`` and ``score_b`` next to
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from harness.tasks.columns import column_words
 from harness.tasks.columns.column_words import are_pair, parts
+from harness.tasks.columns.rater_names import who_are
 from harness.tasks.columns.table_columns import POSITIONAL
 
 if TYPE_CHECKING:
@@ -96,6 +98,9 @@ def _leaves_out(facts: Facts, mapping: ColumnMapping) -> bool:
         if len(facts[name].values) > 1 and not facts.determines(items, name)
     ]
     if any(_is_whole(name, SYSTEMS | column_words.ID_MARKS) for name in varying):
+        return True
+    scores = [n for n, who in who_are(varying).items() if who == "person" and facts.is_numbers(n)]
+    if len(scores) > 1 and not facts.called(mapping.rater, column_words.PEOPLE):
         return True
     ratings = mapping.rating_columns
     return not any(facts.called(name, column_words.LABELS) for name in ratings) and any(

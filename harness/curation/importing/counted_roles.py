@@ -162,7 +162,7 @@ def _listed_raters(draft: RoleDraft, columns: Sequence[str]) -> tuple[tuple[str,
         by_lengths[lengths[facts[name].codes].tobytes()].append(name)
     for names in by_lengths.values():
         labels = [n for n in names if repeats(facts[n]) and not draft.is_rater_named(n)]
-        who = [n for n in names if n not in labels]
+        who = [n for n in names if not repeats(facts[n])]
         who = [n for n in who if draft.is_rater_named(n)] or who
         is_pair = len(names) == 1 + len(who) == 1 + len(labels)
         sure = len(who) == 1 and recur(facts[who[0]]) and (is_pair or draft.is_rater_named(who[0]))

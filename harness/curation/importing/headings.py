@@ -100,8 +100,9 @@ def _title_rows(rows: Sequence[Cells]) -> int:
 def _names_in_two_rows(rows: Sequence[Cells]) -> list[str]:
     """Return the column names if they are split over two rows, else an empty list.
 
-    Survey tools write a question above the first of its columns, and in the row below what each
-    column asks about. All other columns have a name in the first row only.
+    A survey tool writes a question above the first of its columns, and below it what each column
+    asks about. Every other column has its name in the first row and none in the second. In a sheet
+    with the same names for several people, each name is above the first of a person's columns.
     """
     if len(rows) <= N_HEADING:
         return []
@@ -109,6 +110,12 @@ def _names_in_two_rows(rows: Sequence[Cells]) -> list[str]:
     if len(first) != len(second) or not all(map(any, zip(first, second, strict=True))):
         return []
     starts = [k for k, name in enumerate(first) if name]
+    n_groups = len(starts) if len(first) > len(starts) > 1 and all(second) else 0
+    if n_groups in map(second.count, second):
+        groups = [next((first[s] for s in starts[::-1] if s <= k), "") for k in range(len(first))]
+        pairs = zip(second, groups, strict=True)
+        names = [f"{name} ({group})" if group else name for name, group in pairs]
+        return names if len({*names}) == len(names) else []
     alone = [k for k in starts if not second[k]]
     if len(starts) == len(first) or not alone or any(second[: alone[-1]]):
         return []

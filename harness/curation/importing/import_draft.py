@@ -95,7 +95,7 @@ def settled(
     is_said = bool(table.reading.columns) or not RATED.isdisjoint(roles)
     if not (is_said or any(plan.doubts for plan in plans)):
         return _sensible(name, plans, table, rated)
-    readings = [*readings_of(draft)]
+    readings = [*readings_of(*plans)]
     is_asked = any(doubt.accept or "judges" in doubt.about for doubt in draft.doubts)
     is_asked |= not draft.mapping.rater
     if len(readings) <= 1 or is_asked:
@@ -141,12 +141,14 @@ def _sensible(
     return tuple(replace(plan, doubts=(Doubt(question, in_table=True),)) for plan in plans)
 
 
-def readings_of(plan: ImportPlan) -> Iterator[TableReading]:
-    """Yield a draft's reading, then the alternative readings from its doubts.
+def readings_of(plan: ImportPlan, *more: ImportPlan) -> Iterator[TableReading]:
+    """Yield a draft's reading, then the alternatives in its doubts and those of further tasks.
 
     Yields nothing if the table itself must change. Readings that only the user can complete, for
     example with an order of labels, are left out.
     """
+    doubts = {doubt.question: doubt for of in (plan, *more) for doubt in of.doubts}
+    plan = replace(plan, doubts=tuple(doubts.values()))
     if any(doubt.in_table for doubt in plan.doubts):
         return
     accepted: dict[str, object] = {}
@@ -255,6 +257,8 @@ def _reading(plan: ImportPlan, changes: Mapping[str, object], condition: str) ->
     for role in fields(ColumnMapping):
         value = getattr(mapping, role.name)
         names = [name for name in ([value] if isinstance(value, str) else value) if name]
+        if role.name == "text" and plan.asks_texts_later and "text" not in changed:
+            continue
         named = names or role.name in ALWAYS or (role.name == "pattern" and "pattern" in changed)
         if role.name not in UNSAID and named:
             roles[role.name] = names or [NONE]

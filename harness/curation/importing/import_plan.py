@@ -80,12 +80,15 @@ class ImportPlan(TableTask):
         Decisions that the user might want to change.
     pictures : mapping of str to Path or bytes
         Items' images by file name in the task's folder.
+    asks_texts_later : bool
+        Whether the texts that judges see are asked about once the other questions are answered.
     """
 
     settings: AnswerSettings
     doubts: tuple[Doubt, ...]
     notes: tuple[str, ...]
     pictures: Pictures = field(default_factory=dict)
+    asks_texts_later: bool = False
 
     def questions(self) -> tuple[str, ...]:
         """Return the open questions, which name the options that answer them."""
@@ -259,6 +262,10 @@ def _plans(
                 pictures=pictures,
             )
         )
+    rest = [tuple(d for d in plan.doubts if not d.is_last) for plan in plans]
+    if any(rest) and rest != [plan.doubts for plan in plans]:
+        pairs = zip(plans, rest, strict=True)
+        plans = [replace(plan, doubts=of, asks_texts_later=True) for plan, of in pairs]
     return tuple(plans)
 
 

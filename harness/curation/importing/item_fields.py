@@ -6,6 +6,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from harness.curation.importing.column_facts import LOOKED_AT, TICKS, Facts, ends_in_id, has_digits
+from harness.curation.importing.role_draft import Doubt
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import list_of
 from harness.tasks.columns.column_words import parts
@@ -83,12 +84,15 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
     shown = [n for n in facts.table.columns if n in shown]
     if unclear:
         every = [n for n in facts.table.columns if n in {*shown, *unclear}]
+        whole = tuple(n for n in every if n in {*shown, *plain})
         verb = "is it" if len(unclear) == 1 else "are they"
-        draft.ask(
+        question = (
             f"{', '.join(unclear)}: {verb} part of the item that judges see? Pass --text "
-            f"{quote(','.join(every))}, or --text {quote(','.join(shown) or 'none')}",
-            {"text": tuple(every)},
+            f"{quote(','.join(every))}, or --text {quote(','.join(shown) or 'none')}"
         )
+        is_last = {*whole} > {*shown}
+        others = ({"text": whole}, {"text": tuple(every)})
+        draft.doubts.append(Doubt(question, others=others[not is_last :], is_last=is_last))
     if remarks:
         draft.notes.append(
             f"{', '.join(remarks)}: raters' remarks, which judges don't see (--text shows them)"

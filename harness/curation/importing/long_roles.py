@@ -397,9 +397,10 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
 def _numbers_rows(draft: RoleDraft, item: tuple[str, ...], name: str) -> bool:
     """Return whether a column numbers the rows of each item in order, from 0 or 1."""
     rows = Counter[int]()
-    keys, cells = draft.table.keys(item).tolist(), draft.facts[name].by_row()
+    keys, cells = draft.table.keys(item).tolist(), [*draft.facts[name].by_row()]
+    first = int(cells[0] == "1")
     for key, cell in zip(keys, cells, strict=True):
-        if cell not in {str(rows[key]), str(rows[key] + 1)}:
+        if cell != str(rows[key] + first):
             return False
         rows[key] += 1
     return max(rows.values()) > 1

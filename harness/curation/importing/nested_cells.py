@@ -96,8 +96,18 @@ def _fields(column: Column) -> frozenset[str]:
 
 
 def _is_ballot(texts: Sequence[str]) -> bool:
-    """Return whether all cells list objects with labels by rater."""
-    return bool(texts) and all(_objects(of) and ballots_by_rater(of) is not None for of in texts)
+    """Return whether cells list objects that say who gave which label, and no other labels."""
+    listed = [_objects(of) for of in texts if ballots_by_rater(of) is not None]
+    fields: dict[str, list[object]] = {}
+    for name, value in (pair for entries in listed for entry in entries for pair in entry.items()):
+        fields.setdefault(name, []).append(value)
+    n_labels = sum(
+        not contains_word(name, RATERS | {"user"})
+        and all(isinstance(value, str | int) for value in values)
+        and 2 * len({*values}) <= len(values)
+        for name, values in fields.items()
+    )
+    return len(listed) == len(texts) > 0 and all(listed) and n_labels <= 1
 
 
 def _objects(text: str) -> list[JsonObject]:
@@ -137,6 +147,7 @@ def _rows(table: Table, lists: Sequence[str]) -> Iterator[tuple[int, Row]]:
     openings = {name: name.rpartition(".")[0] for name in lists}
     shared = len({*openings.values()} - {""}) < len(lists) or len(lists) == 1
     cells = {name: [_objects(text) for text in table.columns[name].texts] for name in lists}
+    zipped = {n: of for n in lists for of in others if _are_parallel(cells[n], table, n, of)}
     for row, line in enumerate(table.lines.tolist()):
         for name in lists:
             outer: dict[str, object] = {}
@@ -147,9 +158,21 @@ def _rows(table: Table, lists: Sequence[str]) -> Iterator[tuple[int, Row]]:
                 elif opening == openings[name]:
                     outer[_free(field, outer)] = column.texts[column.codes[row]]
             place = {LIST: name} if len(lists) > 1 else {}
-            for entry in cells[name][table.columns[name].codes[row]]:
+            beside = zipped.get(name)
+            parts = list_of(beside.texts[beside.codes[row]]) if beside else None
+            for k, entry in enumerate(cells[name][table.columns[name].codes[row]]):
+                part = {beside.name: _cell(parts[k])} if beside and parts else {}
                 inner = {_free(field, outer): _cell(value) for field, value in entry.items()}
-                yield line, outer | place | inner
+                yield line, outer | part | place | inner
+
+
+def _are_parallel(
+    cells: Sequence[Sequence[JsonObject]], table: Table, name: str, of: Column
+) -> bool:
+    """Return whether a column lists what a list of objects of a similar name is about, in order."""
+    codes, sizes = table.columns[name].codes, [len(list_of(text) or ()) for text in of.texts]
+    pairs = {(len(cells[c]), sizes[o]) for c, o in zip(codes, of.codes, strict=True)}
+    return name.startswith(of.name) and all(own == other for own, other in pairs)
 
 
 def _free(field: str, outer: Mapping[str, object]) -> str:

@@ -159,7 +159,8 @@ def tried_readings(
             continue
         questions = {question for plan in plans for question in plan.questions()}
         if questions.isdisjoint(asked):
-            tested.append((reading, None if questions else facts_of(plans)))
+            is_open = any(not doubt.is_last for plan in plans for doubt in plan.doubts)
+            tested.append((reading, None if is_open else facts_of(plans)))
             columns[reading.words] = explained(plans[0])
     several = any(facts.per_item > 1 for reading, facts in tested if facts and reading.items)
     plain = [

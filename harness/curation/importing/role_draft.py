@@ -34,6 +34,8 @@ class Doubt:
         Unclear roles, in addition to the roles in ``others``.
     in_table : bool
         Whether the user must change the table, because no option answers the question.
+    is_last : bool
+        Whether it is asked once the others are answered, as none depends on it.
     """
 
     question: str
@@ -41,6 +43,7 @@ class Doubt:
     others: tuple[Mapping[str, object], ...] = ()
     about: tuple[str, ...] = ()
     in_table: bool = False
+    is_last: bool = False
 
 
 class RoleDraft:

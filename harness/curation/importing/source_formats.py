@@ -47,6 +47,7 @@ SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 FORMULA = re.compile(rb'<c r="([A-Z]+\d+)"[^<>]*>\s*<f\b[^<>]*?(?:/>|>[^<]*</f>)\s*(<v>[^<]|<is>)?')
 STATE = "state.json"
 MOST_OPENING_BYTES = 1 << 20
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # opening of a file in either byte order
 JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 SEPARATORS = {".csv": "", ".tsv": "\t", ".txt": ""}  # of csv it is read from the header
 
@@ -227,7 +228,9 @@ def _delimited_rows(
     """Yield each csv or tsv row's line and cells. A file with lines of JSON is also read."""
     if _opens_with_object(path):
         return _line_rows(path, limits, how, description)
-    cells = csv_cells(path, limits, SEPARATORS[path.suffix.lower()], how.encoding)
+    with path.open("rb") as file:
+        marked = "utf-16" if file.read(2) in UTF_16 else ""
+    cells = csv_cells(path, limits, SEPARATORS[path.suffix.lower()], how.encoding or marked)
     return _headed(cells, limits, how, description)
 
 
@@ -393,6 +396,8 @@ def source_rows(
                 rows = READERS[suffix](path, limits, how, kept)
             elif suffix == ".arrow":
                 rows = native_rows("arrow", path, (), limits)
+            elif _opens_with_object(path):
+                rows = _line_rows(path, limits, how, kept)
             else:
                 rows = read_rows(path, limits=limits)
         rows = counted_rows(rows, limits, kept.ragged)

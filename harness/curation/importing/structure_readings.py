@@ -24,6 +24,7 @@ from harness.curation.importing.contradictions import (
 from harness.curation.importing.role_draft import Doubt, names_of
 from harness.curation.importing.structures import names_cell, numbers
 from harness.tasks.columns import column_words
+from harness.tasks.columns.cell_values import list_of
 from harness.tasks.columns.rater_names import names_model
 
 if TYPE_CHECKING:
@@ -196,6 +197,8 @@ def _names(draft: RoleDraft) -> list[str]:
         for name in draft.free()
         if (facts.is_name(name) or (facts.is_prose(name) and facts.is_filled(name)))
         and 1 < len(facts[name].values) <= n_rows / RATERS_PER_ITEM
+        and not facts.called(name, column_words.REMARK_COLUMNS)
+        and not facts.all_values(name, list_of)
         and not _is_measured(draft, name)
     ]
     return names[:MOST_NAMES]
@@ -214,7 +217,7 @@ def _are_crossed(draft: RoleDraft, item: Sequence[str], rater: str) -> bool:
     n_items = draft.facts.keys(*item) * draft.table.n_rows
     return (
         draft.table.n_rows >= RATERS_PER_ITEM * n_items
-        and draft.facts.keys(*item, rater) >= KEY
+        and draft.facts.keys(*item, rater) >= KEY * draft.facts.keys(*draft.table.columns)
         and not any(draft.facts.keys(n) >= KEY for n in item)
         and not draft.facts.determines((rater,), item[0])
     )

@@ -38,6 +38,7 @@ MOST_NUMBERS = 40  # most columns in which to look for sums
 USUAL = 0.5  # share of rows with the most common total, if it counts raters
 STEADY = 0.15  # spread of totals that can count raters, relative to their mean
 VOTED = frozenset({"votes", "rater"})  # roles whose columns can join labels or raters
+CROSSES = frozenset({"x", "\u2713", "\u2714", "\u2717"})
 TICKED = frozenset({"0", "1", "0.0", "1.0"})
 MARKS = (",", ";", "|")
 MOST_KINDS = 9  # most kinds of raters, such as HUMAN, LLM and CODE
@@ -120,9 +121,19 @@ def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
     Columns that the user named stay unchanged.
     """
     named = {name for role, names in roles.items() for name in names if role not in VOTED}
-    table = with_voters(table, named)
+    table = with_voters(with_marks(table), named)
     table = with_machines(with_named_raters(with_flat_members(table, named), named), named)
     return with_choices(with_ticked(with_parts(table, named), named), named)
+
+
+def with_marks(table: Table) -> Table:
+    """Convert several columns of crosses, or blanks, to 1 and 0, as a cross alone is no answer."""
+    marked = [n for n, of in table.columns.items() if {*map(str.casefold, of.values)} <= CROSSES]
+    marked = [n for n in marked if table.columns[n].values]
+    for name in marked if len(marked) > N_PAIR else ():
+        column = table.columns[name]
+        table = table.with_column(name, [str(int(bool(cell))) for cell in column.by_row()])
+    return table
 
 
 def with_voters(table: Table, named: Collection[str] = ()) -> Table:

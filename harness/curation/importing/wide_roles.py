@@ -20,7 +20,7 @@ from harness.curation.importing.structure_readings import rises
 from harness.curation.importing.structures import follows_from, numbers
 from harness.tasks.columns import column_words
 from harness.tasks.columns.column_mapping import PLACEHOLDERS, pattern_of
-from harness.tasks.columns.column_words import contains_word, parts
+from harness.tasks.columns.column_words import contains_word, parts, stem
 from harness.tasks.columns.rater_names import FILLERS, names_model, opens_with_rater, who_are
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def find_wide(draft: RoleDraft) -> bool:
         raters, unclear = ([n for n in names if n not in sorted_] for names in (raters, unclear))
         draft.notes.append(f"{names_of(sorted_)} only rises from row to row, so it isn't a rating")
     words = column_words.RATERS - {"ann"} | column_words.ID_MARKS
-    names = [n for n in raters if set(parts(n)) <= words]
+    names = [n for n in raters if set(parts(n)) <= words or (n in people and ends_in_id(n))]
     lone = len(raters) == 1 and not (models or judges) and (not people or bool(names))
     if not raters or (lone and not facts.called(raters[0], column_words.LABELS)):
         return False
@@ -224,6 +224,11 @@ def _who_doubt(
     criteria = f", --criteria {quote(','.join(raters))}" if several_criteria else ""
     as_criteria: dict[str, object] = {"raters": (), "criteria": tuple(raters), "pattern": ""}
     others += [as_criteria] if several_criteria else []
+    if len(numbered := _numbered_alike(unclear)) > 1 and len(unclear) == len(raters) > len(
+        numbered
+    ):
+        draft.set(raters=(*numbered,))
+        others.insert(0, {"raters": tuple(raters)})
     known = pattern_of(draft.other_pattern) if draft.other_pattern else None
     if known and all(map(known.fullmatch, raters)):
         draft.set(pattern=draft.other_pattern)
@@ -237,6 +242,15 @@ def _who_doubt(
         *others,
         about="raters",
     )
+
+
+def _numbered_alike(names: Sequence[str]) -> list[str]:
+    """Return the names that differ only in their last number from the most others."""
+    stems = [
+        stem(name) if parts(name)[-1:] and parts(name)[-1].isdecimal() else "" for name in names
+    ]
+    most = max(filter(None, stems), key=stems.count, default="")
+    return [name for name, of in zip(names, stems, strict=True) if most and of == most]
 
 
 def judges_beside_raters(draft: RoleDraft) -> None:

@@ -45,6 +45,7 @@ PUNCTUATION = (
     "\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u20ac\u00bf\u00a1\u00ab\u00bb\u00b0\u00a3\u00a7"
 )
 BOM = b"\xef\xbb\xbf"
+QUOTED = re.compile(rb'"[^"]*"')
 LIMIT_OF_CSV = Lock()
 
 
@@ -75,7 +76,8 @@ def csv_cells(
         texts = (text for _, text in _lines(file, limits))
         header = _header(texts)
         separator = separator or _separator(header[-1] if header else "")
-        table = csv.reader(chain(header, texts), delimiter=separator, strict=True)
+        quotes = csv.QUOTE_NONE if separator == "\t" and _is_unquoted(path) else csv.QUOTE_MINIMAL
+        table = csv.reader(chain(header, texts), delimiter=separator, strict=True, quoting=quotes)
         line = 1
         try:
             for cells in _rows(table, limits.field_chars):
@@ -85,6 +87,23 @@ def csv_cells(
         except csv.Error as error:
             problem = f"cannot be read as CSV ({error}). Check for a quote that isn't closed."
             raise PlaceError(problem, f"line {line}") from None
+
+
+def _is_unquoted(path: Path) -> bool:
+    """Return whether quotes are part of the cells between tabs, as nothing closes one of them.
+
+    All lines have equally many tabs, so no cell has line breaks that need quotes.
+    """
+    with path.open("rb") as file:
+        n_tabs, is_open = set[int](), False
+        for line in filter(bytes.strip, file):
+            n_tabs.add(line.count(b"\t"))
+            cells = line.rstrip(b"\r\n").split(b"\t") if b'"' in line else []
+            quoted = [cell.replace(b'""', b"") for cell in cells if cell.startswith(b'"')]
+            is_open |= any(cell and not QUOTED.fullmatch(cell) for cell in quoted)
+            if len(n_tabs) > 1:
+                return False
+    return is_open
 
 
 def _rows(table: Iterator[list[str]], field_chars: int) -> Iterator[list[str]]:
