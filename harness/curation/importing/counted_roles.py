@@ -162,6 +162,7 @@ def _listed_raters(draft: RoleDraft, columns: Sequence[str]) -> tuple[tuple[str,
         by_lengths[lengths[facts[name].codes].tobytes()].append(name)
     for names in by_lengths.values():
         labels = [n for n in names if repeats(facts[n]) and not draft.is_rater_named(n)]
+        labels = [n for n in labels if facts.is_labels(n) or all(map(is_number, facts.labels(n)))]
         who = [n for n in names if not repeats(facts[n])]
         who = [n for n in who if draft.is_rater_named(n)] or who
         is_pair = len(names) == 1 + len(who) == 1 + len(labels)

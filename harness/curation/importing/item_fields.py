@@ -23,6 +23,7 @@ MAX_SUFFIX_CHARS = 2  # length of the number or letter that ends comment_1
 FEW_BLANK = 0.02
 MOST_CATEGORIES = 20
 ASIDE = column_words.GROUPS | column_words.MARGINS
+KEYS = frozenset({"hint", "hints", "expected", "metadata", "meta"})  # what raters needn't read
 MIN_REPEATS = 3  # fewest items per category
 
 
@@ -45,6 +46,8 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
     free = [n for n in free if len(facts[n].values) > 1 or n_items == 1]
     free = [n for n in free if n not in {*draft.computed, *facts.table.reading.aside}]
     texts = [n for n in free if facts.is_prose(n) and not facts.called(n, column_words.SUMMARIES)]
+    if any(not facts.called(n, KEYS) for n in texts):
+        free, texts = ([n for n in of if not facts.called(n, KEYS)] for of in (free, texts))
     short = [n for n in free if n not in texts and _may_be_text(facts, n)]
     shown, remarks, unclear = list(own), list[str](), list[str]()
     full = [n for n in texts if facts[n].n_filled >= (1 - FEW_BLANK) * facts.table.n_rows]

@@ -437,9 +437,9 @@ def _shared_codes(columns: Sequence[Column]) -> Codes:
 
 
 def repeats(column: Column) -> bool:
-    """Return whether any list in a column contains a member twice."""
-    lists = (list_of(text) or () for text in column.values)
-    return any(len(part) > len({*map(str, part)}) for part in lists)
+    """Return whether any cell in a column lists a member twice, other than a blank."""
+    lists = ([str(part) for part in list_of(text) or () if part != ""] for text in column.values)
+    return any(len(part) > len({*part}) for part in lists)
 
 
 def recur(column: Column) -> bool:

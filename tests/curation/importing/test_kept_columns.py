@@ -69,3 +69,15 @@ def test_turns_of_a_dialogue_are_no_sides_of_a_pair(tmp_path):
     path = written(tmp_path / "t.csv", rows)
     assert len(task_of(path, roles, scale="ordinal").ratings) == 33
     assert len(task_of(path, roles).ratings) == 33
+
+
+def test_judges_see_short_prompts_but_neither_hints_nor_expected_answers(tmp_path):
+    """The prompts are two words and name the items, and the hints are as long as the replies."""
+    rows = [["prompt", "reply", "hint", "expected answer", *RATERS]]
+    for i in range(N):
+        labels = [("good", "bad")[(i * k + i // 3) % 2] for k in range(3)]
+        aside = [f"Think of rule {i}, which says a lot.", f"The key of {i} is to be early."]
+        rows.append([f"Q{i}: how?", text(i), *aside, *labels])
+    task = task_of(written(tmp_path / "t.csv", rows), {"raters": [*RATERS]})
+    assert task.text == ("prompt", "reply")
+    assert task.items[2].fields["hint"] == "Think of rule 2, which says a lot."

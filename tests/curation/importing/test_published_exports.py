@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import crowd_files, rating_exports, study_exports, survey_exports
+from support import crowd_files, rating_exports, sheet_exports, study_exports, survey_exports
 from support.each_case import fast_first
 from support.imported_shapes import check_asked, commands, first_import, is_right
 
@@ -45,6 +45,9 @@ AT_ONCE = (
     crowd_files.listed_and_counted,
     crowd_files.measured_hate,
     crowd_files.coders_with_notes,
+    sheet_exports.questions_about_puns,
+    sheet_exports.answers_inside_strings,
+    sheet_exports.errors_of_sentences,
 )
 ASKED = (
     rating_exports.listening_test,
@@ -96,6 +99,18 @@ ASKED = (
     crowd_files.certainty_of_speakers,
     crowd_files.ticked_degrees,
     crowd_files.keyed_answers,
+    sheet_exports.people_as_ids,
+    sheet_exports.numbered_scores,
+    sheet_exports.repeated_lines,
+    sheet_exports.validated_questions,
+    sheet_exports.lists_of_annotators,
+    sheet_exports.people_above_columns,
+    sheet_exports.quotes_between_tabs,
+    sheet_exports.checked_boxes,
+    sheet_exports.crosses_of_coders,
+    sheet_exports.numbered_reviewers,
+    sheet_exports.grades_below_papers,
+    sheet_exports.criteria_of_people,
 )
 NO_RATINGS = (
     study_exports.trees_of_messages,

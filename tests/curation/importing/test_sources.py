@@ -41,6 +41,15 @@ def save_tsv(path):
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def save_utf_16(path):
+    save_tsv(path)
+    path.write_bytes(path.read_text(encoding="utf-8").encode("utf-16"))
+
+
+def save_lines(path):
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+
+
 def save_arrow(path):
     import pyarrow as pa
 
@@ -58,7 +67,14 @@ def save_folder(path):
 
 @pytest.mark.parametrize(
     ("name", "save"),
-    [("t.json", save_json), ("t.tsv", save_tsv), ("t.arrow", save_arrow), ("saved", save_folder)],
+    [
+        ("t.json", save_json),
+        ("t.tsv", save_tsv),
+        ("t.csv", save_utf_16),
+        ("t.v1.dev", save_lines),
+        ("t.arrow", save_arrow),
+        ("saved", save_folder),
+    ],
 )
 def test_same_rows_from_every_format(tmp_path, name, save):
     """The format changes nothing."""
