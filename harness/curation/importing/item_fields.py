@@ -86,21 +86,28 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
             unclear.append(name)
     shown = [n for n in facts.table.columns if n in shown]
     if unclear:
-        every = [n for n in facts.table.columns if n in {*shown, *unclear}]
-        whole = tuple(n for n in every if n in {*shown, *plain})
-        verb = "is it" if len(unclear) == 1 else "are they"
-        question = (
-            f"{', '.join(unclear)}: {verb} part of the item that judges see? Pass --text "
-            f"{quote(','.join(every))}, or --text {quote(','.join(shown) or 'none')}"
-        )
-        is_last = {*whole} > {*shown}
-        others = ({"text": whole}, {"text": tuple(every)})
-        draft.doubts.append(Doubt(question, others=others[not is_last :], is_last=is_last))
+        _ask_about_texts(draft, shown, unclear, plain)
     if remarks:
         draft.notes.append(
             f"{', '.join(remarks)}: raters' remarks, which judges don't see (--text shows them)"
         )
     draft.set(text=tuple(shown))
+
+
+def _ask_about_texts(
+    draft: RoleDraft, shown: Sequence[str], unclear: Sequence[str], plain: Sequence[str]
+) -> None:
+    """Ask which texts judges see, after all other questions if plain texts are among them."""
+    every = [n for n in draft.table.columns if n in {*shown, *unclear}]
+    whole = tuple(n for n in every if n in {*shown, *plain})
+    verb = "is it" if len(unclear) == 1 else "are they"
+    question = (
+        f"{', '.join(unclear)}: {verb} part of the item that judges see? Pass --text "
+        f"{quote(','.join(every))}, or --text {quote(','.join(shown) or 'none')}"
+    )
+    is_last = {*whole} > {*shown}
+    others = ({"text": whole}, {"text": tuple(every)})
+    draft.doubts.append(Doubt(question, others=others[not is_last :], is_last=is_last))
 
 
 def group_column(facts: Facts, mapping: ColumnMapping) -> str:

@@ -383,11 +383,11 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
     margins = column_words.MARGINS - column_words.MEASURES
     clear = [n for n in ratings if not facts.called(n, margins)]
     named = [n for n in clear if facts.called(n, column_words.LABELS)]
-    known = {of for n in clear for of in facts.alike(ratings, n)}
+    similar = {of for n in clear for of in facts.alike(ratings, n)}
     clear = [  # a name alone doesn't set apart what looks like the ratings
         n
         for n in ratings
-        if n in clear or (n in known and (not named or facts.called(n, column_words.LABELS)))
+        if n in clear or (n in similar and (not named or facts.called(n, column_words.LABELS)))
     ]
     clear = _steady(draft, (*item, rater, *within), _without_twins(draft, clear or ratings))
     whole = [n for n in clear if not facts.is_measured(n)]
