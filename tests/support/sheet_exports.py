@@ -71,8 +71,8 @@ def errors_of_sentences() -> PublicShape:
     for a in range(N // 2):
         errors = []
         for i in (2 * a, 2 * a + 1):
-            of = {f"annotator_{k}": ["NoE"] if (i + k) % 3 else ["EntE"] for k in range(3)}
-            of["annotator_1"] += ["LinkE"] if of["annotator_1"] == ["EntE"] else []
+            of = {f"annotator_{k}": ["NoErr"] if (i + k) % 3 else ["EntErr"] for k in range(3)}
+            of["annotator_1"] += ["LinkErr"] if of["annotator_1"] == ["EntErr"] else []
             errors.append(of)
             ratings += [(str(i), who, "+".join(sorted(value))) for who, value in of.items()]
         about = {"hash": f"3214{a}", "article": f"An article about topic {a}, of a few words."}
