@@ -410,7 +410,7 @@ def check_ranking(source: Source, metric: Metric) -> None:
     if FORMS[metric.judge_form].needs_pairs and not FORMS[metric.judge_form].names_raters:
         raise ValueError(
             f"{metric.name} can't rank judges, because it needs the noise in each judge's own "
-            f"replies, and a ranking compares all judges at the same number of replies. Rank by "
+            "replies, and a ranking compares all judges at the same number of replies. Rank by "
             f"mse({metric.judge_form.removeprefix('noisy_')}/"
             f"{metric.human_form.removeprefix('noisy_')})"
         )

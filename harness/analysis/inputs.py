@@ -439,7 +439,7 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
     if metric == ADVANTAGE.name and metric not in names:
         raise TaskError(
             f"{where}: {metric} compares judges with people, but rater_ids is positional, so its "
-            f"names don't identify people. Leave out --metric."
+            "names don't identify people. Leave out --metric."
         )
     if metric is not None and metric not in names:
         raise TaskError(f"{where}: {metric!r} is not a metric of {scale}. Use {', '.join(names)}.")

@@ -245,7 +245,7 @@ def similarities_of(
             raise TaskError(
                 f"task {task.name}: {task.similarity_file} has no similarity for "
                 f"{str(text)[:60]!r} and {str(other)[:60]!r}. Add a row for each pair of an answer "
-                f"and a rating on the same item."
+                "and a rating on the same item."
             )
         return across_items(text, other)
 

@@ -71,7 +71,7 @@ def note_on_pairs(human: RatingTable) -> str:
     return (
         f"{n_few} of {n_items} rated {most} {shares[n_few - 1]:.1%} of all pairs of ratings, so "
         f"coefficients that count all pairs mostly describe {its}. To count items equally, use "
-        f"coefficients for unequal numbers of raters"
+        "coefficients for unequal numbers of raters"
     )
 
 

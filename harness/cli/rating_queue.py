@@ -92,7 +92,7 @@ def next_ratings(task: options.TaskName, *, wanted: NextOptions, printing: JsonO
                 0,
                 (
                     f"To print {n_more} more ratings, pass --details. To write all, pass --queue "
-                    f"FILE."
+                    "FILE."
                 ),
             )
         echo("\n".join(["", *map(paragraph, notes)]) if queue else "")

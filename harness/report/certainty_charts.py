@@ -261,7 +261,7 @@ def _calibration(v: Validation, score: str, curves: Mapping[str, CalibrationCurv
         f"calibration-{slug(score)}",
         f"Calibration of {name}",
         f"Share of raters who agree with the judge, by its {name} as a probability, in bins with "
-        f"about equally many items. A calibrated judge is on the diagonal. Brier "
+        "about equally many items. A calibrated judge is on the diagonal. Brier "
         f"score (lower is better): {', '.join(briers)}.",
         x=f"{name} as a probability, {counted(c.n_used for c in curves.values())}",
         y="share of raters who agree",

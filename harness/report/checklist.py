@@ -131,7 +131,7 @@ def _degenerate(v: Validation) -> PracticeAnswer:
 def _mode(v: Validation) -> PracticeAnswer:
     text = (
         f"abstentions: {MODES[v.settings.mode]}; ties for the most common answer are split evenly; "
-        f"refused, invalid and failed replies are counted, but don't affect any metric"
+        "refused, invalid and failed replies are counted, but don't affect any metric"
     )
     return "given", text
 

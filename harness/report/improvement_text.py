@@ -170,7 +170,7 @@ def _unclaimed(improvement: Improvement) -> Iterator[str]:
         yield (
             f"To claim a gain, get new ratings: with {improvement.n_needed:,} newly rated items "
             f"held out, a gain of {100 * improvement.worth:g} of 100 items is detected with 80% "
-            f"power."
+            "power."
         )
 
 

@@ -212,7 +212,7 @@ def _steps(v: Validation) -> list[str]:
         parts.append(
             f"Get ratings for {counted([step.n_items_needed - step.n_items], 'more item')}: with "
             f"{step.n_items_needed}, a difference of {number(step.worth)} between the top two "
-            f"judges would be detected with 80% power."
+            "judges would be detected with 80% power."
         )
     if step.more_raters:
         parts.append(
