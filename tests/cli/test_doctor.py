@@ -125,7 +125,7 @@ def test_dead_server_is_unusable_when_named(tmp_path, monkeypatch):
         ("401", "unusable", "HTTP 401"),
         ("403", "unusable", "HTTP 403"),
         ("404", "ok", "(HTTP 404)"),
-        ("reset", "unusable", "no answer"),
+        ("reset", "unusable", "no response"),
     ],
 )
 def test_answer_of_a_server_is_read_for_what_it_means(tmp_path, stub, fault, state, word):

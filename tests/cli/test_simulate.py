@@ -133,7 +133,7 @@ def test_simulate_takes_a_model_of_ones_own(tmp_path):
         ("4 --options 3 --gammas 0.5,2.1", "Gamma is 2.1, .* Change --gammas"),
         ("4 --set-size 5", "--set-size 5 is more than 4 options. Raise --options"),
         ("4 --set-size 1 --sets A,B,C,D", "Leave out --set-size"),
-        ("4 --sets A,B", "C, D is in no response set; .* Change --sets or --options"),
+        ("4 --sets A,B", "C, D is not in any response set; .* Change --sets or --options"),
         ("4 --sets A,B,C,D,AE", "'E'.* Change --sets or --options"),
         ("12 --epsilons 0 --etas 1", "no effect without rater error. Raise --epsilons"),
         ("6 14 --epsilons 0.1", "--epsilons has no effect on figure 6, 14. Leave out this option"),
