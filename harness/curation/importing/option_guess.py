@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
@@ -55,7 +54,6 @@ MIN_STEPS = 3  # fewest numbers to detect a code; two aren't enough
 NUMBER = "N"  # number of raters, which only the user knows
 PLACEHOLDER = ("LOWEST", "...", "HIGHEST")  # for an order that only the user knows
 LIST_ALL = "If the scale has other options, list all with --options"
-VARIANT = re.compile(r"(?P<label>[^()]+)\([^()]*\)")
 CODES = frozenset(["-1", "-8", "-9", "-99", "-999", "9", "77", "88", "97", "98", "99", "999"])
 MIN_UNEVEN_ROWS = 10  # rows with gaps that show that columns named after people are places
 
@@ -522,13 +520,7 @@ def _may_be_ordered(names: Sequence[str]) -> bool:
 def _meaning_questions(names: Sequence[str], meanings: Mapping[str, str]) -> list[Doubt]:
     """Ask about labels that could be variants of other labels."""
     plain = {name.casefold(): name for name in names if name.casefold() not in meanings}
-    pairs = [
-        (name, plain[base])
-        for name in plain.values()
-        if (match := VARIANT.fullmatch(name))
-        and (base := match["label"].strip().casefold()) in plain
-    ]
-    pairs += [(plain[a], plain[b]) for a, b in SYNONYMS if a in plain and b in plain]
+    pairs = [(plain[a], plain[b]) for a, b in SYNONYMS if a in plain and b in plain]
     return [
         Doubt(
             f"can't tell whether {name!r} means {base!r}. Pass --rename {quote(f'{name}={base}')} "

@@ -61,8 +61,6 @@ class RoleDraft:
         Notes for the user, for example about unused columns.
     computed : list of str
         Columns computed from the ratings. Judges never see them.
-    other_pattern : str
-        Pattern for columns that could be named after criteria and raters, or "".
     """
 
     def __init__(self, table: Table, mapping: ColumnMapping, fixed: Collection[str]) -> None:
@@ -71,7 +69,6 @@ class RoleDraft:
         self.facts = Facts(table)
         self.mapping = mapping
         self.doubts: list[Doubt] = []
-        self.other_pattern = ""
         self.notes: list[str] = []
         self.computed: list[str] = []
 
@@ -88,7 +85,7 @@ class RoleDraft:
     def anew(self) -> RoleDraft:
         """Return a copy of the draft with the same roles and facts."""
         draft = RoleDraft(self.table, self.mapping, self.fixed)
-        draft.facts, draft.other_pattern = self.facts, self.other_pattern
+        draft.facts = self.facts
         return draft
 
     def use(self, table: Table) -> Table:

@@ -118,7 +118,6 @@ def _explaining(draft: RoleDraft) -> RoleDraft:
     for find in LAYOUTS:
         tried = draft.anew()
         is_drafted = find(tried)
-        draft.other_pattern = tried.other_pattern
         if not is_drafted or is_contradicted(tried.facts, tried.mapping):
             continue
         unread = unread_raters(tried.facts, tried.mapping)

@@ -208,7 +208,8 @@ def _who_doubt(
     several = "are people, models or criteria"
     judges = ",".join([*models, "..."])
     phrases = len(unclear) > 1 and all(len(name.split()) >= PROSE_WORDS for name in unclear)
-    if phrases and not draft.other_pattern:
+    pattern = _shared_pattern(draft, raters)
+    if phrases and not pattern:
         question = (
             f"{names_of(unclear)} look like items, with a row per rater. Rearrange the table so "
             "that each rating has a row"
@@ -229,12 +230,9 @@ def _who_doubt(
     ):
         draft.set(raters=(*numbered,))
         others.insert(0, {"raters": tuple(raters)})
-    known = pattern_of(draft.other_pattern) if draft.other_pattern else None
-    if known and all(map(known.fullmatch, raters)):
-        draft.set(pattern=draft.other_pattern)
+    if pattern:
+        draft.set(pattern=pattern)
         others.insert(0, {"pattern": ""})
-    elif known:
-        others.insert(0, {"pattern": draft.other_pattern})
     draft.ask(
         f"can't tell whether {names_of(unclear)} {some if len(unclear) == 1 else several}. Pass "
         f"--raters {quote(','.join(raters))}{criteria}, or --judges {quote(judges)} with the "
@@ -251,6 +249,12 @@ def _numbered_alike(names: Sequence[str]) -> list[str]:
     ]
     most = max(filter(None, stems), key=stems.count, default="")
     return [name for name, of in zip(names, stems, strict=True) if most and of == most]
+
+
+def _shared_pattern(draft: RoleDraft, names: Sequence[str]) -> str:
+    """Return the likeliest pattern of criteria and raters that all names have, or ""."""
+    patterns = [grid.pattern for grid in name_grids(draft.facts, names)[:1]]
+    return "".join(p for p in patterns if all(map(pattern_of(p).fullmatch, names)))
 
 
 def judges_beside_raters(draft: RoleDraft) -> None:
@@ -320,7 +324,6 @@ def find_pattern(draft: RoleDraft) -> bool:
         if facts.is_labels(n) and n not in facts.opaque and not facts.is_prose(n)
     ]
     best, *_ = [*name_grids(facts, columns), None]
-    draft.other_pattern = best.pattern if best else ""
     if best is None or not best.is_sure:
         return False
     draft.set(raters=best.raters, judges=best.judges, pattern=best.pattern)
