@@ -24,7 +24,9 @@ expert, skilled or crowd: how much better than one rater a judge must be (eps)."
 RATER_IDS = """\
 real: a rater's name is a person. positional: it is only a position within the item, so
 tests of single raters make no sense."""
-RANKS_BY = "Kind of ratings that rank judges, forced_choice or response_set, even with other kinds."
+RANKS_BY = (
+    "Kind of ratings that rank judges, forced_choice or response_set, even if you add others."
+)
 OPTIONS = "Each option has the key that the files use, and may have a label and a description."
 RESPONSE_SETS = """\
 The response sets that raters and judges can choose: the sets in the table, and
