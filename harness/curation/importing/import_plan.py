@@ -264,8 +264,10 @@ def _plans(
         )
     rest = [tuple(d for d in plan.doubts if not d.is_last) for plan in plans]
     if any(rest) and rest != [plan.doubts for plan in plans]:
-        pairs = zip(plans, rest, strict=True)
-        plans = [replace(plan, doubts=of, asks_texts_later=True) for plan, of in pairs]
+        plans = [
+            replace(plan, doubts=doubts, asks_texts_later=True)
+            for plan, doubts in zip(plans, rest, strict=True)
+        ]
     return tuple(plans)
 
 

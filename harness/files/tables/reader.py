@@ -76,8 +76,13 @@ def csv_cells(
         texts = (text for _, text in _lines(file, limits))
         header = _header(texts)
         separator = separator or _separator(header[-1] if header else "")
-        quotes = csv.QUOTE_NONE if separator == "\t" and _is_unquoted(path) else csv.QUOTE_MINIMAL
-        table = csv.reader(chain(header, texts), delimiter=separator, strict=True, quoting=quotes)
+        is_unquoted = separator == "\t" and _is_unquoted(path)
+        table = csv.reader(
+            chain(header, texts),
+            delimiter=separator,
+            strict=True,
+            quoting=csv.QUOTE_NONE if is_unquoted else csv.QUOTE_MINIMAL,
+        )
         line = 1
         try:
             for cells in _rows(table, limits.field_chars):

@@ -11,7 +11,14 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import crowd_files, public_shapes, rating_exports, study_exports, survey_exports
+from support import (
+    crowd_files,
+    public_shapes,
+    rating_exports,
+    sheet_exports,
+    study_exports,
+    survey_exports,
+)
 from support.known_answers import truth_folders
 from support.processes import invoke
 from support.table_corpus import write_corpus
@@ -40,7 +47,7 @@ SHAPES = _forms(public_shapes, rating_exports, survey_exports)
 SEVERAL = _forms(public_shapes, survey_exports)
 MORE = tuple(  # `test_published_exports.py` follows the commands of the first of these
     pytest.param(make, marks=pytest.mark.slow)
-    for make in _forms(rating_exports, crowd_files, study_exports)
+    for make in _forms(rating_exports, crowd_files, study_exports, sheet_exports)
 )
 
 CALLED_PROGRAMS = {"API", "evaluator"}  # by a column of kinds
