@@ -113,7 +113,7 @@ def test_labels_count_by_the_unlabelled_items_of_their_stratum(run, tmp_path):
     text = " ".join(invoke(*words(run, "--strata", "language")).stdout.split())
     assert "60 rated items, weighted by language, and" in text
     assert (
-        "Rated items and share of the unlabelled ones by language: de 20, 12.5%; en 20, 62.5%; "
+        "Rated items and share of the unlabelled items by language: de 20, 12.5%; en 20, 62.5%; "
         "fr 20, 25.0%." in text
     )
 

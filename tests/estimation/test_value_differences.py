@@ -140,7 +140,10 @@ def test_two_files_of_outputs_are_paired_by_their_ids(run):
     assert both["n_rated_too"] == 20
     [of_one], [of_two] = one["differences"], both["by_slice"]["differences"]
     assert of_two == of_one
-    assert "20 outputs are rated, and so left" in invoke(*words, "--against", "other.jsonl").stdout
+    assert (
+        "20 outputs are already rated and therefore left"
+        in invoke(*words, "--against", "other.jsonl").stdout
+    )
 
 
 def test_two_files_that_rated_items_dont_match_are_refused(run):

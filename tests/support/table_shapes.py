@@ -211,7 +211,7 @@ def soft_labels(data: Ratings) -> Shape:
 
 
 def lists(data: Ratings) -> Shape:
-    """A column of all ratings of an item."""
+    """A column with all of an item's ratings."""
     return _counted_shape(data, ["labels"], lambda c: [json.dumps([*c.elements()])])
 
 
