@@ -43,7 +43,7 @@ def test_yes_and_no_behind_letters_keep_their_meaning(tmp_path):
 
 def test_three_letters_may_be_ordered(tmp_path):
     [question] = plan_of(labelled(tmp_path, ["A) kind", "B) plain", "C) rude"])).questions()
-    assert "pass --scale ordinal" in question
+    assert "Pass --scale ordinal" in question
     task = task_of(labelled(tmp_path, ["A) kind", "B) plain", "C) rude"]), scale="ordinal")
     assert [o.key for o in task.options] == ["A", "B", "C"]
 
