@@ -37,7 +37,7 @@ class ScoreUnits:
     Attributes
     ----------
     sums, sizes : (R, U) arrays
-        Weighted sum of each unit is scores, and its weight; both are 0 if a data set has fewer
+        Weighted sum of each unit's scores, and its weight; both are 0 if a data set has fewer
         units.
     noise : (R,) array
         Variance of additional information about the mean, such as from unlabelled items.

@@ -56,7 +56,7 @@ def F_intervals(table: RatingTable, units: Units, *, level: float) -> tuple[Floa
 
     Notes
     -----
-    If all units have the same number of pairs with a set, a unit is pairs count as one, so that the
+    If all units have the same number of pairs with a set, a unit's pairs count as one, so that the
     interval is valid however similar they are.
     """
     membership = table.space.membership

@@ -413,7 +413,7 @@ def _check_ratio_scale(numbers: FloatArray) -> None:
 
 
 def _ratio_observed(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
-    """Sum the distances within units, one lag between a unit is ratings at a time."""
+    """Sum the distances within units, one lag between a unit's ratings at a time."""
     total = 0.0
     for lag in range(1, int(m.max(initial=0.0))):
         same = unit[lag:] == unit[:-lag]

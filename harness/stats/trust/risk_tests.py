@@ -99,7 +99,7 @@ def binomial_p(n_errors: int, n: int, bound: float) -> float:
 def betting_p(errors: FloatArray, units: IntArray, bound: float) -> float:
     """Return the p-value for a mean error above the bound, by betting on groups of items.
 
-    A unit is excess is the sum of error minus bound over its items, so that the mean is over items
+    A unit's excess is the sum of error minus bound over its items, so that the mean is over items
     whatever the sizes of units. The p-value is the inverse of the maximum capital (Ville's
     inequality).
 
