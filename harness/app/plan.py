@@ -517,7 +517,7 @@ def check_limits(plan: Plan) -> None:
 
 
 def overshoots(plan: Plan) -> list[Overshoot]:
-    """Return how much each remote judge can exceed a soft limit."""
+    """Return by how much each remote judge can exceed a soft limit."""
     if plan.config.max_cost is None or not plan.config.max_cost_soft:
         return []
     return [

@@ -95,7 +95,7 @@ def _own(specs: Sequence[JudgeSpec], config: RunConfig, server: Server) -> tuple
 
 
 def _asked_judge(folder: RunFolder, judge: str) -> JudgeSpec:
-    """Return the judge with a name from a run."""
+    """Return a run's judge, given the judge's name."""
     asked = {spec.name: spec for spec in folder.manifest.asked_judges}
     if judge not in asked:
         raise RunError(

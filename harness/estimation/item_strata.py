@@ -108,7 +108,7 @@ class Strata:
 
 
 def strata_of(items: Sequence[Item], field: str, where: str) -> list[str]:
-    """Return the stratum of each item.
+    """Return each item's stratum.
 
     Raises
     ------

@@ -224,7 +224,7 @@ class Task(TaskFields):
         return has_image or not all(is_blank(item.fields.get(name, "")) for name in self.text)
 
     def has_blank_part(self, item: Item) -> bool:
-        """Return whether an item has content, but one of the texts that judges see is blank."""
+        """Return whether an item has content, but a text that judges see is blank."""
         blank = any(is_blank(item.fields.get(name, "")) for name in self.text)
         return blank and self.has_text(item)
 

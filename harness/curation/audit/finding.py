@@ -158,7 +158,7 @@ class RaterFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotChecked:
-    """A check that couldn't run, with the reason."""
+    """A check that couldn't run, and the reason for this."""
 
     check: str
     reason: str

@@ -203,7 +203,7 @@ def _which_votes(draft: RoleDraft, columns: Sequence[str]) -> bool:
 
 
 def _is_computed(draft: RoleDraft, name: str, other: str) -> bool:
-    """Return whether another column determines this column, but not the reverse."""
+    """Return whether ``other`` determines a column, but not the reverse."""
     facts = draft.facts
     recurs = facts.keys(other) <= MOST_DISTINCT  # unique values determine everything
     return recurs and facts.determines((other,), name) and not facts.determines((name,), other)

@@ -120,7 +120,7 @@ def _objects(text: str) -> list[JsonObject]:
 
 
 def _by_name(parsed: object) -> list[JsonObject]:
-    """Return the objects below several names, with their names added, or none for other content."""
+    """Return the objects below several names, with the names added, or none for other content."""
     entries = [*parsed.items()] if isinstance(parsed, dict) else []
     objects = [{NAME: name, **of} for name, of in entries if isinstance(of, dict)]
     fields = {frozenset(of) for of in objects}

@@ -161,7 +161,7 @@ def counted_rows(
 def check_columns(
     names: Sequence[str], required: Collection[str], limits: Limits, where: str
 ) -> None:
-    """Reject blank, repeated, missing or too many column names."""
+    """Reject too many column names, and blank, repeated or missing names."""
     if len(names) > limits.n_columns:
         raise PlaceError(
             f"found {len(names)} columns, but the limit is {limits.n_columns}. Split the table.",

@@ -52,7 +52,7 @@ def main(kind: str, unpacked_bytes: int, sheet: str = "") -> None:
 
 
 def _lines(kind: str, file: BufferedReader, unpacked_bytes: int, sheet: str) -> Iterator[Any]:
-    """Yield a file's rows. If a problem occurs, yield it after the rows read so far."""
+    """Yield a file's rows. If a problem occurs, yield the problem after the rows read so far."""
     try:
         if kind == "xlsx":
             yield from _xlsx(file, sheet)

@@ -86,7 +86,7 @@ class AnswerReader:
 
     @cached_property
     def by_rater(self) -> bool:
-        """Whether a cell with all ratings of an item names the rater for each label."""
+        """Whether cells with all of an item's ratings name the rater for each label."""
         columns = [self.table.columns[name] for name in self.mapping.votes]
         return self.lists == "raters" or any(
             ballots_by_rater(text) is not None and counts_of(text) is None

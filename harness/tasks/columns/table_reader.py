@@ -185,7 +185,7 @@ class _Seen:
 
 
 class TableReader:
-    """Reader of a table.
+    """Reader for a table with known column roles.
 
     Parameters
     ----------
