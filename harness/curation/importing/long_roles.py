@@ -397,7 +397,8 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
 def _numbers_rows(draft: RoleDraft, item: tuple[str, ...], name: str) -> bool:
     """Return whether a column numbers the rows of each item in order, from 0 or 1."""
     rows = Counter[int]()
-    keys, cells = draft.table.keys(item).tolist(), [*draft.facts[name].by_row()]
+    column, keys = draft.facts[name], draft.table.keys(item)[:LOOKED_AT].tolist()
+    cells = [column.texts[code] for code in column.codes[:LOOKED_AT]]
     first = int(cells[0] == "1")
     for key, cell in zip(keys, cells, strict=True):
         if cell != str(rows[key] + first):
@@ -487,10 +488,12 @@ def _label_roles(draft: RoleDraft) -> None:
     single = [n for n in ratings if n not in lists]
     is_named = any(facts.called(n, column_words.LABELS) for n in single)
     aside = column_words.MARGINS | column_words.SUMMARIES
+    are_named = all(facts.called(n, column_words.LABELS) for n in single)
     measures = [
         n
         for n in single
-        if facts.called(n, aside) or not (is_named or {*parts(n)} - column_words.METADATA)
+        if (facts.called(n, aside) and not are_named)
+        or not (is_named or {*parts(n)} - column_words.METADATA)
     ]
     if len(lists) == 1 and len(single) <= 1:
         draft.set(set=lists[0], label=single[0] if single else "")

@@ -38,6 +38,7 @@ MOST_NUMBERS = 40  # most columns in which to look for sums
 USUAL = 0.5  # share of rows with the most common total, if it counts raters
 STEADY = 0.15  # spread of totals that can count raters, relative to their mean
 VOTED = frozenset({"votes", "rater"})  # roles whose columns can join labels or raters
+ROUNDED = 0.005  # most that a mean of two decimal places differs
 CROSSES = frozenset({"x", "\u2713", "\u2714", "\u2717"})
 TICKED = frozenset({"0", "1", "0.0", "1.0"})
 MARKS = (",", ";", "|")
@@ -121,19 +122,39 @@ def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
     Columns that the user named stay unchanged.
     """
     named = {name for role, names in roles.items() for name in names if role not in VOTED}
-    table = with_voters(with_marks(table), named)
+    table = with_voters(with_digits(with_marks(table)), named)
     table = with_machines(with_named_raters(with_flat_members(table, named), named), named)
     return with_choices(with_ticked(with_parts(table, named), named), named)
 
 
 def with_marks(table: Table) -> Table:
     """Convert several columns of crosses, or blanks, to 1 and 0, as a cross alone is no answer."""
-    marked = [n for n, of in table.columns.items() if {*map(str.casefold, of.values)} <= CROSSES]
-    marked = [n for n in marked if table.columns[n].values]
+    few = {n: of.values for n, of in table.columns.items() if 0 < len(of.values) <= N_PAIR}
+    marked = [n for n, values in few.items() if {*map(str.casefold, values)} <= CROSSES]
     for name in marked if len(marked) > N_PAIR else ():
         column = table.columns[name]
         table = table.with_column(name, [str(int(bool(cell))) for cell in column.by_row()])
     return table
+
+
+def with_digits(table: Table) -> Table:
+    """Convert words of digits, one per rater, to lists if another column contains their means."""
+    sample = _spaced(table, [n for n, of in table.columns.items() if _is_decimal(of)])
+    for name, column in sample.columns.items() if table.n_rows >= MIN_ROWS else ():
+        if {len(text) for text in column.values} in ({1}, set()) or "." in "".join(column.values):
+            continue
+        means = [np.mean([int(digit) for digit in text or "0"]) for text in column.texts]
+        by_row = np.array(means)[column.codes]
+        if any(np.allclose(numbers(of), by_row, atol=ROUNDED) for of in sample.columns.values()):
+            texts = [json.dumps([*text]) for text in table.columns[name].values]
+            table = table.with_texts(name, ["", *texts])
+    return table
+
+
+def _is_decimal(column: Column) -> bool:
+    """Return whether a column contains only digits, and points between them."""
+    values = [value.replace(".", "", 1) for value in column.values[:LOOKED_AT]]
+    return bool(values) and all(value.isdecimal() and value.isascii() for value in values)
 
 
 def with_voters(table: Table, named: Collection[str] = ()) -> Table:

@@ -99,6 +99,7 @@ ASKED = (
     crowd_files.certainty_of_speakers,
     crowd_files.ticked_degrees,
     crowd_files.keyed_answers,
+    study_exports.digits_of_grades,
     sheet_exports.people_as_ids,
     sheet_exports.numbered_scores,
     sheet_exports.repeated_lines,
