@@ -281,6 +281,7 @@ def test_verdicts_are_a_file_rows_or_a_frame(place):
     assert harness.validate(task).judges == ()
 
 
+@pytest.mark.slow
 def test_verdicts_of_a_run_are_validated_again():
     """The table of a run's verdicts is what `validate` accepts; options change the numbers."""
     run = harness.run("toxicity", **OPTIONS)

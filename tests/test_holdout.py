@@ -261,6 +261,7 @@ def test_items_that_verdicts_were_scored_on_cannot_be_held_out(task):
     assert anew.evidence.n_items == N - len(held_out_ids(task))
 
 
+@pytest.mark.slow
 def test_one_judge_of_verdicts_made_elsewhere_is_confirmed_once(task):
     """It is tested alone, on the held-out items; a wrong option or name does not use them."""
     file = verdicts_of(task.parent / "all.csv", mine=by_turns, other=lambda _: "A")

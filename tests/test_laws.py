@@ -25,7 +25,7 @@ def drawn_by(profile):
     return seen
 
 
-@pytest.mark.parametrize(("profile", "n"), [("few", 30), ("all", 100)])
+@pytest.mark.parametrize(("profile", "n"), [("few", 20), ("all", 100)])
 def test_a_profile_draws_its_number_of_examples_and_the_same_in_every_run(profile, n):
     """The few are the first of all."""
     examples = drawn_by(profile)

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from support.each_case import fast_first
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
@@ -102,7 +103,7 @@ def test_costs_of_several_tasks_are_one_table_with_one_total(place, stub):
     assert len(rows) == 3
 
 
-@pytest.mark.parametrize("n_per_request", [1, 3])
+@pytest.mark.parametrize("n_per_request", fast_first(1, [3, 1]))
 def test_least_limit_that_is_printed_sends_a_call_and_less_sends_none(place, stub, n_per_request):
     """It's printed without a limit, and with one that is too small."""
     command = words(place, far=local(stub, n_per_request=n_per_request))

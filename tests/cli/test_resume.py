@@ -7,6 +7,7 @@ import shlex
 import shutil
 
 import pytest
+from support.each_case import fast_first
 from support.judge_runs import RecordingObserver
 from support.processes import invoke
 from support.task_folders import make_task_folder
@@ -184,7 +185,7 @@ def test_a_run_without_texts_is_resumed_with_the_task_of_its_hash(place):
     assert done.exit_code == 0, done.stderr
 
 
-@pytest.mark.parametrize("other", ["ratings", "none"])
+@pytest.mark.parametrize("other", fast_first(1, ["ratings", "none"]))
 def test_a_ledger_beside_a_task_counts_runs_on_its_ratings_alone(place, other):
     """The manifest of a run may name any folder; only one with the run's items is written to."""
     assert invoke(*RUN, "--task", "task", "--judges", "random").exit_code == 0
@@ -230,6 +231,7 @@ def test_resume_completes_a_run_that_died_before_its_results(place, monkeypatch)
     assert (run / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_validate_completes_a_run_that_died_before_its_results(place):
     """After that nothing is left to resume."""
     assert invoke(*RUN, "--task", "task", "--judges", "random").exit_code == 0

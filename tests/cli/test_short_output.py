@@ -53,7 +53,6 @@ COMMANDS = [
     "run --task FOLDER --judges lexicon,random --samples 1 --out OUT",
     "run --task FOLDER --judges gpt,claude,random --dry-run",
     "validate RUN",
-    "validate --task FOLDER --verdicts FOLDER/verdicts.csv",
     "report RUN",
     "report RUN HELD",
     "confirm run HELD --judge lexicon",
@@ -70,6 +69,7 @@ COMMANDS = [
     "lab study RUN OTHER",
 ]
 SLOW = [
+    "validate --task FOLDER --verdicts FOLDER/verdicts.csv",
     "validate --task FOLDER --verdicts FOLDER/many.csv",
     "plan annotators --task FOLDER --verdicts FOLDER/verdicts.csv --judge m1",
 ]

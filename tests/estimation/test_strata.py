@@ -196,6 +196,7 @@ def test_fields_that_items_lack_are_refused(run, tmp_path):
     assert f"item '{rows[0]['id']}' has no 'language'" in said
 
 
+@pytest.mark.slow
 def test_python_takes_strata(run):
     """And returns the numbers of the command."""
     found = harness.estimate(f"runs/{run}", judge="lexicon", items="new.jsonl", strata="language")
@@ -302,6 +303,7 @@ def test_each_value_of_a_field_gets_an_estimate(run, tmp_path):
     assert "By language, with simultaneous 95% intervals for 3 values:" in text
 
 
+@pytest.mark.slow
 def test_items_with_a_new_value_are_in_no_slice(run, tmp_path):
     """They are counted; the mean over all items keeps them."""
     rows = read(tmp_path / "new.jsonl")

@@ -98,6 +98,7 @@ def test_names_are_shown_on_request(place):
     assert named_in(texts_of(folder)["report.html"]) == set()
 
 
+@pytest.mark.slow
 def test_terminal_keeps_the_names(place):
     """The owner of the data reads it: the evidence names the rater who could not be tested."""
     shown = call_harness("validate", folders(place)[0], "--details", cwd=place).stdout

@@ -260,6 +260,7 @@ def test_interval_of_the_winner_was_na_without_a_reason():
     assert all(note in " ".join(text.split()) for text in views)
 
 
+@pytest.mark.slow
 def test_usual_metrics_choose_among_the_judges_that_are_ranked():
     """Hit rate "would have picked lexicon" while a judge of the same table had a higher one."""
     task = indeterminate_task(n=60)
@@ -379,6 +380,7 @@ def test_rows_of_one_human_and_baselines_stand_on_the_same_scale():
     ]
 
 
+@pytest.mark.slow
 def test_judge_that_is_not_ranked_is_na():
     """Its value on the items that it answered is not comparable: only the page has it, as that."""
     validation = validate(indeterminate_source(indeterminate_task()))

@@ -7,6 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from support.each_case import fast_first
 from support.judge_runs import n_lines
 from support.look_schedules import (
     Schedule,
@@ -189,7 +190,7 @@ def test_a_history_of_a_different_run_is_rejected(schedule, tmp_path, stub):
     assert stub.stats()["requests"] == before
 
 
-@pytest.mark.parametrize("n_edited", [1, N // 2])
+@pytest.mark.parametrize("n_edited", fast_first(1, [1, N // 2]))
 def test_edited_texts_of_the_run_are_noticed_at_every_look(schedule, n_edited):
     """A few edited items are left out and named; if there are more, nothing is compared."""
     schedule.look()

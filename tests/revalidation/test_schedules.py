@@ -244,6 +244,7 @@ def test_a_judge_without_usable_replies_is_worse(tmp_path, stub):
     assert verdicts(schedule.look(code=1)) == {"judge": "worse"}
 
 
+@pytest.mark.slow
 def test_more_items_than_before_leave_the_anchor_comparable(tmp_path, stub):
     """A task that grows is the same for the items of the baseline; ten cannot show much."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)

@@ -60,3 +60,5 @@ def test_battles_keep_raters_and_columns_of_both_sides():
         ("gpt", "llama", "en")
     }
     assert [row["winner"] for row in rows[:3]] == ["model_a", "model_b", "model_a"]
+    assert reading.columns["text"] == ["prompt", "answer_a", "answer_b"]
+    assert reading.columns["group"] == ["question"]

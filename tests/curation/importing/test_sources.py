@@ -73,7 +73,7 @@ def save_folder(path):
         ("t.csv", save_utf_16),
         ("t.v1.dev", save_lines),
         ("t.arrow", save_arrow),
-        ("saved", save_folder),
+        pytest.param("saved", save_folder, marks=SLOW),
     ],
 )
 def test_same_rows_from_every_format(tmp_path, name, save):

@@ -482,6 +482,7 @@ def test_losses_are_those_of_the_answers_by_hand(place):
     assert pool.losses_on(slice(place_of, place_of + 1), replies)[0, 0] == 1.0
 
 
+@pytest.mark.slow
 def test_race_from_python(place):
     """`harness.run(race=True)` is the same race; its options are in the manifest."""
     run = harness.run("task", list(JUDGES), judges_file="judges.yaml", race=True, within=0.1)

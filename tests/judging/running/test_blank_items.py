@@ -6,6 +6,7 @@ import json
 import shutil
 
 import pytest
+from support.each_case import fast_first
 from support.pictures import png
 from support.processes import call_harness
 from support.task_folders import make_pairwise_folder, make_task_folder, write_jsonl
@@ -97,7 +98,7 @@ def test_limit_counts_items_with_a_text(stub, tmp_path):
     assert "leaves out 1 blank item (i1)." in result.stderr
 
 
-@pytest.mark.parametrize("side", [None, "", "\u200b"])
+@pytest.mark.parametrize("side", fast_first(1, ["\u200b", None, ""]))
 def test_blank_side_of_a_pair_is_an_empty_answer(stub, tmp_path, side):
     """It is shown as empty, in both orders, and counted; the pair stays."""
     make_pairwise_folder(tmp_path / "p")
