@@ -199,12 +199,12 @@ def quotes_between_tabs() -> PublicShape:
 def checked_boxes() -> PublicShape:
     """A column per check box, one of them for none, and a number of the review: REDCap."""
     head = ["record_id", "redcap_repeat_instance", "message", "reviewer"]
-    boxes = (1, 2, 3, 99)
+    boxes = (1, 2, 3, 4)
     rows: list[Sequence[object]] = [[*head, *(f"tone___{box}" for box in boxes), "complete"]]
     ratings = []
     for i in range(N):
         for k in range(3):
-            ticked = {1 + (i + j) % 3 for j in range((i + k) % 3)} or {99}
+            ticked = {1 + (i + j) % 3 for j in range((i + k) % 3)} or {4}
             who = ("JS", "KT", "LM", "NO")[(i + k) % 4]
             about = [f"R{i:03}", k + 1, sentence(i), who]
             rows.append([*about, *(int(box in ticked) for box in boxes), 2])

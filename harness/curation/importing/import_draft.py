@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 RATED = frozenset(
     {"raters", "pattern", "rater", "label", "set", "sets", "criteria", "counts", "votes"}
 )
+ITEM = frozenset({"id", "criterion"})  # roles on which the texts of an item depend
 ALWAYS = ("id", "text", "judges")  # roles named even if no column has them
 UNSAID = frozenset({"elicitation"})  # recognised only by its name
 JOINED = frozenset({"ignore", "abstain", "rename"})  # settings to which doubts add labels
@@ -257,7 +258,8 @@ def _reading(plan: ImportPlan, changes: Mapping[str, object], condition: str) ->
     for role in fields(ColumnMapping):
         value = getattr(mapping, role.name)
         names = [name for name in ([value] if isinstance(value, str) else value) if name]
-        if role.name == "text" and plan.asks_texts_later and "text" not in changed:
+        is_other = plan.asks_texts_later or not ITEM.isdisjoint(changed)
+        if role.name == "text" and is_other and "text" not in changed:
             continue
         named = names or role.name in ALWAYS or (role.name == "pattern" and "pattern" in changed)
         if role.name not in UNSAID and named:

@@ -269,11 +269,14 @@ def _evidence(draft: RoleDraft, roles: Roles) -> tuple[int, int, int]:
     """Score a reading by names and dependences. A higher score is likelier."""
     facts, rater, item = draft.facts, str(roles["rater"]), roles["id"]
     assert isinstance(item, tuple), "made so above"
-    named = draft.is_rater_named(rater) - any(map(draft.is_rater_named, item))
+    named, *others = (
+        draft.is_rater_named(name) + facts.called(name, column_words.PEOPLE)
+        for name in (rater, *item)
+    )
     of_items = sum(facts.called(name, column_words.ITEMS) for name in item)
     depends = sum(
         facts.determines(item, name) and not facts.determines((rater,), name)
         for name in draft.free()
         if len(facts[name].values) > 1
     )
-    return named, of_items, depends
+    return named - max(others), of_items, depends
