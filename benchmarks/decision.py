@@ -1146,7 +1146,7 @@ Why rows miss their range:
   approximation on 30 items. The share is within two standard errors of 5%.
 - On 20 and 30 items, intervals for squared distances allow for one more item. They're wider than
   needed if the sample already contains one like it.
-- On 20 items, intervals for kappa allow for an option that few answers in the sample have. They're
+- On 20 items, intervals for kappa account for options that are rare in the sample. They're
   wider than needed if options are about equally frequent.
 - With crossed raters, a single rater can change a decision at a cut-off. If one of five raters is
   left out, the share can be exactly at the cut-off. Decisions therefore vary more between left-out

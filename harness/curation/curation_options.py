@@ -143,7 +143,7 @@ class SampleOptions(NewTask):
     n_drawn: int = option(..., "Number of items.", flag="--items", ge=1)
     drawn_by: SampledBy | None = option(
         None,
-        "Draw the same number of items for each value of this, instead of a random sample.",
+        "Draw a stratified sample with the same number of items for each value of this field.",
         flag="--by",
     )
     levels: Annotated[tuple[int, ...], BeforeValidator(_levels)] = option(

@@ -91,7 +91,7 @@ class Chart:
 
     @property
     def has_links(self) -> bool:
-        """Whether marks have links. If so, the drawing cannot be a single image."""
+        """Whether any mark has a link. Links work only if the SVG is part of the page."""
         return any(mark.link for mark in self.marks)
 
     @property

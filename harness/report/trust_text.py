@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SIGNALS = {
     "sample_agreement": "share of the judge's replies with the answer",
-    "order_stability": "share of replies with the answer, over different orders of the options",
+    "order_stability": "share of replies with the judge's answer if the options are reordered",
     "logprob": "probability of the answer",
     "verbal_confidence": "confidence that the judge states",
     "combined": "a combination",

@@ -1,4 +1,4 @@
-"""One occasion of re-running judges, stored in ``looks/NNNN/`` of the run folder.
+"""A re-validation round, stored in ``looks/NNNN/`` of the run folder.
 
 An occasion is a run folder without a copy of the task. Anything its log doesn't answer is
 requested, so a killed round continues where it ended. The occasion's number is part of each

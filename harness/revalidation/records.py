@@ -451,7 +451,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
 
 
 def reported(judge: JudgeLook, baseline: Baseline | None) -> Iterator[Figure]:
-    """Yield the provider's reports on a round's replies as figures, with the baseline's values."""
+    """Yield what the provider reported for a round's replies next to the baseline's values."""
     before = baseline.providers.get(judge.judge) if baseline else None
     for name in REPORTED:
         yield Figure(

@@ -32,7 +32,7 @@ Cluster = tuple[str, ...]
 
 
 def duplicates(task: Task, items: Sequence[Item]) -> tuple[list[Cluster], list[Cluster]]:
-    """Return clusters of items with equal texts, and of items with similar texts.
+    """Return clusters of items with duplicate texts, and clusters of near-duplicates.
 
     A cluster contains ids in file order. Its items share a criterion. Case, punctuation and spaces
     are ignored. Texts are similar if, in every field that judges see, their sets of 5-character

@@ -404,7 +404,7 @@ def _share_doubts(reader: AnswerReader) -> list[Doubt]:
 
 
 def _with_choices(table: Table, mapping: ColumnMapping) -> tuple[Table, list[str]]:
-    """Add the choice to each set if no set contains the rater's choice."""
+    """Add each rater's forced choice to the rater's set if none of the sets contains its choice."""
     if not (mapping.label and mapping.set):
         return table, []
     choices = [label_of(text) for text in table.columns[mapping.label].by_row()]

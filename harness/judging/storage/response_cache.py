@@ -348,7 +348,7 @@ class ResponseCache:
             raise CacheUnwritable(f"{self.folder}: cannot be written ({reason})") from None
 
     async def put(self, replies: Sequence[Reply]) -> None:
-        """Store replies and release their requests, now or as soon as this is possible."""
+        """Store replies and release their requests, now or as soon as possible."""
         self._unstored += replies
         if time.monotonic() >= self._put_again_s:
             self.flush()

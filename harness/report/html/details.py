@@ -137,7 +137,7 @@ def details_of(
 
 
 def _selftest(folder: RunFolder) -> SelftestSection | None:
-    """Return a run's self-test, or None without a self-test or without the edge that shows it."""
+    """Return a run's self-test, or None if there is none or self-tests are not installed."""
     path = folder.path / SELFTEST_FILE
     if not path.exists() or not has_edge("experiments"):
         return None

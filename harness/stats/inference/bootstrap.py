@@ -226,7 +226,7 @@ class Resamples:
         return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
 
     def products(self, parts: Sequence[Summands]) -> Iterator[FloatArray]:
-        """Yield (b, D) products of weights and contributions. Columns of zeros are skipped."""
+        """Yield (b, D) arrays of weights times contributions, without columns of zeros."""
         if not self.n_replicates or not parts:
             return
         by_column, filled = _filled_columns(parts)

@@ -320,7 +320,7 @@ class Scoring:
         counts: IntArray,
         rows: IntArray,
     ) -> FloatArray:
-        """Return a judge's contributions at some rows, given other (n', W) counts of ratings."""
+        """Return a judge's contributions to its score for ``rows``, if raters gave ``counts``."""
         n_ratings = counts.sum(axis=1).astype(np.float64)
         vectors = self.human_form(ratio(counts, n_ratings[:, None]), n_ratings)
         scoring = replace(self, human_vectors=vectors)
