@@ -289,7 +289,7 @@ def _guessed(
     settings: AnswerSettings,
     rated: RatedOptions,
 ) -> TableTask:
-    """Return the task that an import of the table would create. Image columns are rejected."""
+    """Return the task that an import of the table would create. Reject image columns."""
     curation = edge("curation", ImportEdge)
     if roles.get("image", ["none"]) != ["none"]:
         raise TaskError(

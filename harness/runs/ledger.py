@@ -131,7 +131,7 @@ class LedgerFile:
 
 @dataclass(frozen=True, slots=True)
 class ItemSeries:
-    """Ledger files with items in common with a validation, directly or through other files.
+    """Ledger files that share items with a validation, directly or through other files.
 
     Attributes
     ----------
@@ -589,7 +589,7 @@ def _files(task_folder: Path | None) -> list[Path]:
 
 
 def _series(contents: Contents, task_folder: Path | None) -> ItemSeries:
-    """Read the ledgers with items in common with a validation, also through other ledgers."""
+    """Read the ledgers that share items with a validation, directly or through other ledgers."""
     shared = None if task_folder is None else task_folder / LEDGER
     left, linked, keys = list(map(_read, _files(task_folder))), [], contents.keys
     while near := [
@@ -633,7 +633,7 @@ class _Writer:
         holdout: float | None = None,
         new_ledger: bool = False,
     ) -> LedgerLine:
-        """Return a validation's line. The line is appended unless the series has it."""
+        """Return a validation's line. Append the line if the series does not contain it."""
         contents = self._contents
         if new_ledger:
             self.reset()

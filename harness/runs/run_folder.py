@@ -494,7 +494,7 @@ class RunFolder:
         return data if hashlib.sha256(data).hexdigest() == self.manifest.metrics_hash else None
 
     def append(self, name: str, text: str) -> None:
-        """Append to a text file. Errors of the disk are ignored."""
+        """Append to a text file, ignoring disk errors."""
         with suppress(OSError):
             append_text(self.path / name, text)
 

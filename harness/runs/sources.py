@@ -256,7 +256,7 @@ def verdicts_of(
 
 
 def fitted_of(folder: RunFolder) -> dict[str, Fitted] | None:
-    """Return the values fitted on a run, by judge. None if no judge has fitted values."""
+    """Return each judge's values fitted on a run, or None if no judge has fitted values."""
     judges = folder.manifest.judges
     if not any(spec.asking.is_fitted for spec in judges):
         return None
@@ -596,4 +596,4 @@ class RacedSources(Protocol):
         """Return the source with information about the race."""
 
     def compared_source(self, folder: RunFolder, source: Source) -> Source:
-        """Return the source for a confirmed judge whose gain on another judge is tested first."""
+        """Return the source for a confirmed judge whose gain over another is tested first."""

@@ -118,11 +118,11 @@ class BatchedJudge(Judge):
         return 0
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit. For a pair, return the first turn's request."""
+        """Return a unit's request, or the first of the two requests for a set-then-choice pair."""
         return self._judge.request(unit)
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
-        """Return the request for the second turn of a pair, given the first reply."""
+        """Return a set-then-choice pair's second request, which follows the first reply."""
         return self._judge.follow_up(request, reply)
 
     def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:

@@ -53,7 +53,7 @@ class SharedLocks:
         lease.background.append(self._remove_released)
 
     def claim(self, requests: Sequence[str]) -> dict[str, Reply | None]:
-        """Lock the free requests. Return each with its stored reply, or None without one.
+        """Lock the free requests. Return each with its stored reply, or None if it has none.
 
         Returns None while the store is away. If the lease has lapsed, all requests are granted,
         because the rate limit then stops every call and reports why.

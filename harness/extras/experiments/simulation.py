@@ -95,7 +95,7 @@ class Sample:
 
 
 def selection_matrix(space: OptionSpace, gamma: float) -> FloatArray:
-    """Return the (K, V) matrix F of raters who choose a set's later options less often.
+    """Return the (K, V) matrix F for raters who choose a set's earlier options more often.
 
     F[k, v] is proportional to exp(-gamma r). Here r is the rank of option k in set v, which is 0
     for the first option (Guerdan et al. 2025, section 6). With a positive gamma, raters choose

@@ -324,7 +324,7 @@ def _grouped(pairs: Sequence[_Pair]) -> dict[str, list[_Pair]]:
 
 
 def mean_change(changes: Sequence[float], *, bounds: tuple[float, float] = CHANGE) -> Estimate:
-    """Return the mean over items of the changes in a share, with its interval."""
+    """Return the mean change in a share over items, with the mean's interval."""
     resampling = Resampling(rng=np.random.default_rng(0), level=LEVEL)
     return item_mean(changes, resampling, bounds=bounds)
 
@@ -334,7 +334,7 @@ def _is_flipped(pair: _Pair) -> bool:
 
 
 def _endorses(value: Value, target: str) -> bool:
-    """Return whether a verdict is or includes an option. For a pair, only the choice counts."""
+    """Return whether a verdict, or a set-then-choice pair's choice, is or includes an option."""
     if isinstance(value, PairValue):
         return value.choice == target
     return value == target if isinstance(value, str) else target in (value or ())

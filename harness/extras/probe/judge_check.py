@@ -145,7 +145,7 @@ def _one_of_each(perturbations: Iterable[Perturbation]) -> tuple[Perturbation, .
 
 
 class _Pairs(NamedTuple):
-    """Counts of reply pairs that should agree and of those that differ, with their items."""
+    """Number of reply pairs that should agree, number of pairs that differ, and their items."""
 
     n: int
     n_differing: int
@@ -182,7 +182,7 @@ class _Replies:
     exit_code: ExitCode = ExitCode.DONE
 
     def add(self, change: str, pairs: _Pairs) -> None:
-        """Add pairs of replies to those for a kind of change."""
+        """Add reply pairs to the counts for a kind of change."""
         self.pairs[change] = self.pairs.get(change, NO_PAIRS).plus(pairs)
 
 

@@ -84,7 +84,7 @@ def pair_of(folder: RunFolder, first: str, second: str) -> Pair | None:
 
 
 def _usd_per_item(verdicts: Sequence[Verdict]) -> float:
-    """Return the cost of a judge's replies to an item, or 0 if a price is unknown."""
+    """Return the mean cost per item of a judge's replies in USD, or 0 if a price is unknown."""
     costs = [reply.cost_usd for _, bought in paid_replies(verdicts) for reply in bought]
     items = {verdict.item for verdict in verdicts}
     return sum(cost or 0.0 for cost in costs) / max(len(items), 1) if None not in costs else 0.0

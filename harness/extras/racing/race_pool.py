@@ -144,7 +144,7 @@ class RacePool:
         return np.array([n_answered[item.id] / max(n_verdicts[item.id], 1) for item in items])
 
     def by_unit(self, losses: FloatArray) -> FloatArray:
-        """Sum (J, n) losses over the items of each unit. Returns a (J, U) array."""
+        """Sum a (J, n) array of losses over each unit's items, and return a (J, U) array."""
         starts = np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
         return np.asarray(np.add.reduceat(losses, starts, axis=1))
 

@@ -473,7 +473,7 @@ def _candidates(folders: Sequence[RunFolder]) -> Iterator[Candidate]:
 
 
 def _resume(search: JudgeSearch, exit_code: int) -> str:
-    """Return the command that resumes the search, with a higher limit if it hit the limit."""
+    """Return the command that resumes a search, with a higher limit if the search hit its limit."""
     words = list(search.command)
     limit = search.settings.max_cost
     if limit is not None:

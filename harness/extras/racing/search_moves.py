@@ -1,4 +1,4 @@
-"""Candidates in a search: other ways to query a judge, and few-shot examples."""
+"""Candidates in a search: a judge's other strategies, and few-shot examples."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def names_to_try(
     *,
     shows_examples: bool,
 ) -> list[str]:
-    """Return names of other ways to query a judge, in the order to try them.
+    """Return names of a judge with other strategies, in the order to try them.
 
     Parameters
     ----------
     judge : str
-        Judge as first asked.
+        Name of the original judge.
     best : str
-        Best way of asking this judge so far.
+        Name of the judge with its best strategy so far.
     tried : iterable of str
-        Ways of asking that already raced.
+        Names that already raced.
     task : Task
         Task with the rated items.
     server : Server
@@ -83,7 +83,7 @@ def names_to_try(
 
 
 def _as_shown(task: Task) -> Iterator[str]:
-    """Yield ways to show the options: without descriptions, or in several orders."""
+    """Yield strategies that show the options without descriptions or in several orders."""
     if any(option.description for option in task.options):
         yield PLAIN
     if len(task.options) <= MOST_ORDERS:
@@ -92,7 +92,7 @@ def _as_shown(task: Task) -> Iterator[str]:
 
 
 def is_likely(way: str, plain: JudgeSpec, task: Task) -> bool:
-    """Return whether a strategy is likely to help a judge. `resolve` does not check this.
+    """Return whether a strategy is likely to help a judge, which `resolve` does not check.
 
     This package's own judges always give the same reply, and a small model in this process takes
     minutes to write reasons for a few items.

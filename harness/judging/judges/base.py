@@ -91,11 +91,11 @@ class Judge(ABC):
 
     @abstractmethod
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit. For a pair, return the first turn's request."""
+        """Return a unit's request, or the first of the two requests for a set-then-choice pair."""
 
     @abstractmethod
     def follow_up(self, request: Request, reply: Reply) -> Request:
-        """Return the request for the second turn of a pair, given the first reply."""
+        """Return a set-then-choice pair's second request, which follows the first reply."""
 
     def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:
         """Return the request for a second question after an unreadable reply.
@@ -191,7 +191,7 @@ class PromptedJudge(Judge):
         return self.spec.sent_params
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit. For a pair, return the first turn's request."""
+        """Return a unit's request, or the first of the two requests for a set-then-choice pair."""
         messages = self._prompts.messages(
             self._items[unit.item],
             unit.elicitation,
@@ -204,7 +204,7 @@ class PromptedJudge(Judge):
         return empty.with_messages(messages).for_sample(unit.sample)
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
-        """Return the request for the second turn of a pair, given the first reply."""
+        """Return a set-then-choice pair's second request, which follows the first reply."""
         messages = self._prompts.follow_up(
             request.messages, reply.text, self._asking, own=self.spec.prompts
         )

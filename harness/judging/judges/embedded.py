@@ -54,7 +54,7 @@ class EmbeddedJudge(Judge):
             raise JudgeUnavailable(f"{spec.name}: task {task.name!r} has no options to choose from")
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit. For a pair, return the first turn's request."""
+        """Return a unit's request, or the first of the two requests for a set-then-choice pair."""
         return Request(
             provider=self.spec.kind,
             model=self.spec.model,
@@ -64,7 +64,7 @@ class EmbeddedJudge(Judge):
         )
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
-        """Return the request for a pair's single choice, which includes the accepted set."""
+        """Return a set-then-choice pair's second request, which includes the accepted set."""
         return replace(
             request,
             params={**request.params, "elicitation": "forced_choice"},
@@ -79,7 +79,7 @@ class EmbeddedJudge(Judge):
         return item_id
 
     def _candidates(self, request: Request) -> list[str]:
-        """Return the options to choose from. In a pair's second turn, they are the accepted set."""
+        """Return the options to choose from. After a response set, only its options are allowed."""
         replies = [m.content for m in request.messages if m.role == "assistant"]
         if not replies:
             return self._options
@@ -220,7 +220,7 @@ class ScriptedJudge(PromptedJudge):
         return replace(request, params={**request.params, **place})
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
-        """Return the request for the second turn of a pair, which includes the first reply."""
+        """Return a set-then-choice pair's second request, which includes the first reply."""
         return replace(super().follow_up(request, reply), params={**request.params, "turn": 2})
 
     async def ask(self, request: Request) -> Reply:

@@ -70,7 +70,7 @@ _DECODER = msgspec.json.Decoder()
 
 
 class ServerList:
-    """Servers of one judge, called in turn. An unreachable server is skipped for `REST_S`.
+    """Servers of one judge, called in rotation. Calls skip an unreachable server for `REST_S`.
 
     If no server can be reached, the next call goes to the address whose pause ends first.
     """
@@ -345,7 +345,7 @@ def failure_of_choice(
 
 
 def ending_word(choice: JsonObject) -> str | None:
-    """Return the finish reason of a choice, or None if it has none. Any protocol is read.
+    """Return the finish reason of a choice in any protocol, or None if the choice has none.
 
     A gateway's own word can always be ``stop``. The provider's word, passed on by the gateway,
     therefore takes precedence if it means that the reply is incomplete.
@@ -359,7 +359,7 @@ def ending_word(choice: JsonObject) -> str | None:
 
 
 def _prompt_at_least(request: Request, total: TokenCounts) -> int | None:
-    """Return a lower bound on a prompt's tokens, or None unless the server counted far fewer."""
+    """Return a lower bound on a prompt's tokens if the server counted far fewer, or else None."""
     if total.prompt is None or len(request.turns) <= CHARS_PER_TOKEN * total.prompt:
         return None  # the usual case, for which words needn't be counted
     n_counted = total.prompt + (total.cached or 0) + (total.written or 0)
@@ -367,7 +367,7 @@ def _prompt_at_least(request: Request, total: TokenCounts) -> int | None:
 
 
 def _document(body: bytes) -> object:
-    """Decode JSON, with lone surrogates, or events with JSON. Return None for other bytes."""
+    """Decode JSON, which can have lone surrogates, or events with JSON. Return None otherwise."""
     try:
         return _DECODER.decode(body)  # several times as fast as json
     except (ValueError, RecursionError):
@@ -454,7 +454,7 @@ def json_logprobs(logprobs: object) -> JsonValue:
 
 
 def text_of(content: object) -> str:
-    """Return a message's text. Text parts are joined, and a message without text gives ""."""
+    """Return a message's text, with its text parts joined, or "" if the message has no text."""
     if isinstance(content, str):
         return clean(content)
     parts = [part for part in _parts(content) if not _is_reasoning(part)]

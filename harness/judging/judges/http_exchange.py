@@ -136,7 +136,7 @@ class KeepingWire(Wire):
 
 
 def _connection_failure(error: Exception) -> CallFailed:
-    """Classify an exchange without a response, because the raw error can reveal the key."""
+    """Convert a connection error, which can reveal the key, to a failure without the key."""
     import aiohttp  # noqa: PLC0415 -- loaded by now
 
     if isinstance(error, aiohttp.ClientSSLError):

@@ -30,7 +30,7 @@ def estimated_prompt_tokens(messages: Sequence[Message]) -> int:
 
 
 def cut_prompt_tokens(request: Request, n_counted: int) -> int | None:
-    """Return a lower bound on a prompt's tokens, or None unless far fewer were counted.
+    """Return a lower bound on a prompt's tokens if the server counted far fewer, or else None.
 
     Tokenizers split texts at blanks, so each word has at least one token, and a longer word at
     least one per eight characters. Far fewer means less than half of this minimum.

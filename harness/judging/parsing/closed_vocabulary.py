@@ -100,6 +100,6 @@ def _words(text: str) -> list[str]:
 
 
 def _allowed(used: set[str], phrases: Phrases, *, many: bool) -> frozenset[str]:
-    """Return words that a sentence can contain as well, given the words in it."""
+    """Return additional words that a sentence can contain, given the words already in it."""
     allowed = phrases.merit | DEGREES if used & DEGREES else frozenset[str]()
     return allowed | ADMITTED if many and used & ADMITS else allowed

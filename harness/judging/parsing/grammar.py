@@ -521,7 +521,7 @@ def _decide(
 
 
 def forms(body: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield a reply and versions without decoration and lead-in, each with two flags.
+    """Yield a reply, then its versions without decoration or lead-in, each with two flags.
 
     The flags say whether only keys count, and whether a lead-in was removed.
     """

@@ -360,7 +360,7 @@ def _add_rivals(loose: dict[str, OptionIndices], options: tuple[tuple[str, str, 
 
 
 def _negated(name: str, names: Mapping[str, OptionIndices], *, is_binary: bool) -> str:
-    """Return what a name denies, which can be another option's name, or "" if nothing."""
+    """Return the text that a name denies, such as another option's name, or "" if none."""
     if match := NEGATED.fullmatch(name):
         return match["rest"]
     opposite = OPPOSITE.fullmatch(name) if is_binary else None

@@ -768,7 +768,7 @@ class _Reply:
                 return
 
     def _closings(self, last: Sentence) -> Iterator[tuple[int, int, str, str]]:
-        """Yield possible positions of a closing answer, with its reasons and the sign between."""
+        """Yield possible spans of a closing answer, each with the reasons and sign before it."""
         before = self._sentences[-2] if len(self._sentences) > 1 else None
         if before and "\n" not in self._bare[before.end : last.start]:
             yield last.start, last.end, self._bare[before.start : last.start], ""
@@ -957,7 +957,7 @@ class _Reply:
     def _claim(
         self, sentence: Sentence, inside: Sequence[Mention], *, is_quoted: bool
     ) -> Statement | None:
-        """Return a sentence's statement about its first mentioned option, or None without one."""
+        """Return a sentence's statement about its first mentioned option, or None if none."""
         first = inside[0]
         head = self._bare[sentence.start : first.start]
         reading, named_end = self._stated(inside)
@@ -1012,7 +1012,7 @@ class _Reply:
         return max(filter(None, claims), key=_seriousness, default=None)
 
     def _plainly(self, sentence: Sentence, inside: Sequence[Mention]) -> Statement | None:
-        """Return the statement of a sentence that does nothing but name the answer."""
+        """Return a sentence's statement if the sentence only names the answer, or else None."""
         named = [m for m in inside if not m.is_bare]
         is_number = not named and self._search.is_scale and len(inside) == 1
         named = list(inside) if is_number else named

@@ -78,7 +78,7 @@ class ReplyReader:
         first: Reply | None = None,
         from_store: bool = False,
     ) -> Verdict:
-        """Parse a reply to a unit. For a pair, parse the replies to both turns.
+        """Parse the reply to a unit, or both replies to a set-then-choice pair.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class ReplyReader:
         return self._strategy.read(self, reply, kind, unit.item, order).outcome == "invalid"
 
     def probabilities(self, reply: Reply, order: Order) -> dict[str, float] | None:
-        """Return the options' probabilities at the answer's first token, by their own keys.
+        """Return each option's probability at the answer's first token, by the option's own key.
 
         The result is None if the server sent no log-probabilities for it.
         """
@@ -174,7 +174,7 @@ class ReplyReader:
         return parsed
 
     def _without_answer(self, reply: Reply, ending: ReplyEnding) -> Parsed | None:
-        """Return the outcome of a reply that cannot contain an answer, or None for others."""
+        """Return an outcome for a reply that cannot contain an answer, or else None."""
         if ending == "filtered":
             return Parsed("refused", reason="content_filter")
         if ending == "cut_off" and (
@@ -213,7 +213,7 @@ class ReplyReader:
     def _pair(
         self, first: Reply | None, second: Reply, item: str, order: Order
     ) -> tuple[Parsed, Value]:
-        """Parse both turns of a pair."""
+        """Parse both replies to a set-then-choice pair."""
         chosen = self._strategy.read(self, second, "forced_choice", item, order)
         endorsed = (
             self._strategy.read(self, first, "response_set", item, order)

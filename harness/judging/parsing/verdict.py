@@ -216,7 +216,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Text of the reply, or "" without a reply."""
+        """Text of the reply, or "" if there is no reply."""
         return self.reply.text if self.reply is not None else ""
 
     @property

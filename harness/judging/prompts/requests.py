@@ -359,7 +359,7 @@ class Prompts:
         own: Mapping[TemplateName, str] = NO_FILES,
         both_orders: bool = False,
     ) -> tuple[Message, ...]:
-        """Return the messages for a question. For a pair, return the first turn's messages.
+        """Return a question's messages, or the first turn's messages for a set-then-choice pair.
 
         The sample sets the order of shuffled options, the option that an endorsement is about, and,
         if ``both_orders``, the order of a pairwise item's answers. ``own`` contains the judge's own
@@ -454,7 +454,7 @@ class Prompts:
     def _shown(
         self, item: Item, elicitation: Elicitation, strategy: Strategy
     ) -> Sequence[Demonstration]:
-        """Return the demonstrations for an item. For a pair, they show response sets."""
+        """Return an item's demonstrations, with response sets for a set-then-choice pair."""
         if self.demonstrations is None or not (n := strategy.n_demonstrations):
             return ()
         kind = answer_kind(elicitation)
@@ -468,7 +468,7 @@ class Prompts:
         *,
         own: Mapping[TemplateName, str] = NO_FILES,
     ) -> tuple[Message, ...]:
-        """Return the messages of a pair's second turn, which asks for the single choice."""
+        """Return the messages of a set-then-choice pair's second turn, which asks for a choice."""
         name = template_name("paired", strategy, own)
         values = self._form(name, (), "", True, strategy.shows_descriptions).values
         question = self.templates[name].render("follow_up", values)

@@ -217,7 +217,7 @@ class WorkerPool:
             self._judge.first.count(verdicts)
 
     def _count_sets(self, turns: Sequence[WorkUnit]) -> None:
-        """Count pairs with an unreadable set as unreadable, whatever the choice will be."""
+        """Count set-then-choice pairs as unreadable if their response set is unreadable."""
         for turn in () if self._judge.first.have_passed else turns:
             if turn.first is not None and turn.unread is None and not turn.is_counted:
                 verdict = self._asker.conversations.read_first(turn)
@@ -273,7 +273,7 @@ class WorkerPool:
             yield None if batch else PAUSE
 
     def _waited_for(self, n: int) -> list[WorkUnit]:
-        """Return up to ``n`` units that other runs were requesting, unless checked a moment ago."""
+        """Return up to ``n`` units that other runs had claimed, or none if called too soon."""
         now = time.monotonic()
         if not self._waiting or now - self._looked_s < LOCK_POLL_S:
             return []
@@ -297,7 +297,7 @@ class WorkerPool:
     def _claim_single(
         self, units: Sequence[WorkUnit]
     ) -> tuple[Sequence[WorkUnit], Sequence[WorkUnit]]:
-        """Claim units of one sample each. Return claimed units, and units claimed by other runs.
+        """Claim single-sample units. Return this run's units, and units that other runs claimed.
 
         If units share a request, the first is claimed. Units with a reply by now are recorded.
         """
@@ -352,7 +352,7 @@ class WorkerPool:
         return going_on
 
     def _wait_for(self, units: Sequence[WorkUnit], *, is_progress: bool) -> None:
-        """Set aside units claimed by other runs. If nothing else is left, report the holder."""
+        """Set aside units that other runs claimed. After a long wait, report a claim's holder."""
         self._waiting += units
         now = time.monotonic()
         if is_progress:

@@ -261,7 +261,7 @@ class PaidReplies:
 
 
 def paid_replies(verdicts: Iterable[Verdict]) -> Iterator[tuple[Verdict, Sequence[Reply]]]:
-    """Yield verdicts, pairs last, each with its replies that earlier verdicts lack."""
+    """Yield verdicts, set-then-choice pairs last, each with the replies not yielded before."""
     verdicts = list(verdicts)
     pairs = [verdict for verdict in verdicts if verdict.elicitation == "paired"]
     new = PaidReplies().new if pairs else _replies  # only pairs share replies
@@ -270,7 +270,7 @@ def paid_replies(verdicts: Iterable[Verdict]) -> Iterator[tuple[Verdict, Sequenc
 
 
 def logged_cost_usd(log: LogReading) -> float:
-    """Sum the cost in USD of a log's replies, without stored and repeated replies."""
+    """Sum the cost in USD of a log's replies, excluding stored and repeated replies."""
     return sum(
         reply.cost_usd or 0.0
         for verdict, replies in paid_replies(log.final.values())

@@ -91,7 +91,7 @@ class Conversations:
     def after_unread(
         self, unit: WorkUnit, reply: Reply, verdict: Verdict, *, bought: bool
     ) -> Verdict | WorkUnit:
-        """Return the unit with a second question, or the verdict if no question is allowed."""
+        """Return the unit for a second question, or the verdict if a second one is not allowed."""
         if self._is_to_reask(unit, reply):
             return replace(unit, unread=reply, bought=bought, claimed=False)
         return verdict
@@ -139,7 +139,7 @@ class Conversations:
         return self._reasks and unit.unread is None and is_whole(reply)
 
     def _verdict(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict:
-        """Parse a unit's last reply. For a pair, parse the replies to both turns."""
+        """Parse a unit's last reply, or both replies to a set-then-choice pair."""
         verdict = self._reader.verdict(
             reply, unit.unit(), self._name, first=unit.first, from_store=not bought
         )
@@ -148,13 +148,13 @@ class Conversations:
         return replace(verdict, unread=unit.unread, first_unread=unit.first_unread)
 
     def read_first(self, unit: WorkUnit) -> Verdict:
-        """Parse the set of a pair as a response set."""
+        """Parse the first reply to a set-then-choice pair as a response set."""
         assert unit.first is not None
         of_set = replace(unit, elicitation="response_set", first=None)
         return self._verdict(of_set, unit.first, bought=unit.bought)
 
     def _without_choice(self, unit: WorkUnit, first: Reply, *, bought: bool) -> Verdict:
-        """Return the verdict on a pair with a blank set, after which the conversation ends."""
+        """Return the verdict on a set-then-choice pair that ends because its set is blank."""
         of_set = replace(unit, elicitation="response_set")
         verdict = self._verdict(of_set, first, bought=bought)
         return replace(

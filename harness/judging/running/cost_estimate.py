@@ -176,7 +176,7 @@ def quote_of_embedding(spec: JudgeSpec, jobs: Sequence[Job], task: Task) -> Judg
 
 
 def quote_of_ensemble(spec: JudgeSpec, quotes: Sequence[JudgeQuote]) -> JudgeQuote:
-    """Return a quote without cost for an ensemble, with as many items as its members'."""
+    """Return a quote of zero cost for an ensemble, with its members' number of items."""
     [n_items, *_] = [quote.n_items for quote in quotes if quote.judge in spec.members]
     return JudgeQuote(spec.name, n_items, 0, 0, 0, 0, 0.0, 0.0, 0)
 
@@ -193,7 +193,7 @@ def _most_usd(price: Price | None, prompt: int, completion: int | None) -> float
 
 
 class _Turn(NamedTuple):
-    """Token counts for one turn: the prompt's estimate and maximum, and a second question's."""
+    """Estimated and maximum prompt tokens of a turn, and the maximum with a second question."""
 
     prompt_tokens: int
     most_tokens: int
@@ -203,7 +203,7 @@ class _Turn(NamedTuple):
 def _turns(
     job: Job, task: Task, unit: Unit, questions: dict[AnswerKind, int], cap: int
 ) -> Iterator[_Turn]:
-    """Yield the turns that a unit pays for. Turns shared with another unit are left out.
+    """Yield the turns that a unit pays for, which exclude turns shared with another unit.
 
     ``questions`` collects the maximum tokens of a second question.
     """
@@ -226,7 +226,7 @@ def _turns(
 
 
 def _requests(job: Job, task: Task, first: Request) -> Iterator[Request]:
-    """Yield the requests for both turns of a pair, assuming a first reply of average length."""
+    """Yield both requests of a set-then-choice pair, assuming a first reply of average length."""
     yield first
     sets = sorted(task.space.sets, key=len)
     text = render(tuple(sets[len(sets) // 2]), task.options)
@@ -240,7 +240,7 @@ def _most_question_tokens(job: Job, request: Request, unit: Unit, kind: AnswerKi
 
 
 def _asked_as_set(job: Job, first: Request, unit: Unit) -> bool:
-    """Return whether a pair shares its first turn with a response set."""
+    """Return whether a set-then-choice pair shares its first request with a response set."""
     if "response_set" not in job.elicitations:
         return False
     return job.judge.request(unit._replace(elicitation="response_set")).hash == first.hash

@@ -167,7 +167,7 @@ class JudgeRun:
         return may_ask
 
     def may_continue(self) -> bool:
-        """Return whether to send more requests. A judge with unreadable replies is stopped."""
+        """Return whether to send more requests. Stop a judge with unreadable first replies."""
         is_paid = self.judge.spec.remote and not self.session.keep_going
         if is_paid and self.first.are_unreadable and not self.gate.is_shut:
             self._say_examples()

@@ -83,7 +83,7 @@ def _leave_terminal() -> None:
 
 
 def waiting_for(n_replies: int) -> str:
-    """Return the line to show when a run is asked to stop, with the replies in flight."""
+    """Return the line to show after a request to stop, with the number of replies in flight."""
     replies = "1 reply" if n_replies == 1 else f"{n_replies} replies"
     waiting = f"Waiting for {replies} already requested. " if n_replies else "Stopping. "
     return f"{waiting}Press Ctrl-C again to stop now."

@@ -188,7 +188,7 @@ class WorkUnit(Struct, gc=False):  # units can't be part of a cycle
 
     @property
     def turn(self) -> AnswerKind:
-        """Kind of answer in the next reply. For a pair, it is a set and then a choice."""
+        """Kind of answer in the next reply: in a set-then-choice pair, a set and then a choice."""
         return answer_kind(self.elicitation) if self.first is None else "forced_choice"
 
     @property
@@ -291,7 +291,7 @@ def _continued(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
 
 
 def _begun_by_set(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
-    """Use a response set's reply as the first reply of a pair, unless the reply is blank."""
+    """Use a response set's reply, unless blank, as a set-then-choice pair's first reply."""
     if verdict.reply is None or not verdict.reply.text.strip():
         return unit
     return replace(unit, first=verdict.reply, first_unread=verdict.unread)

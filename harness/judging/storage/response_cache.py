@@ -367,7 +367,7 @@ class ResponseCache:
         return ""
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
-        """Claim free requests, and return replies that were stored since the last look-up."""
+        """Claim free requests, and return replies stored since the requests were looked up."""
         granted = {request for _, request in requests if self.locks.claim(request)}
         wanted = [key for key in requests if key[1] in granted]
         stored = self.get(wanted) if wanted else {}

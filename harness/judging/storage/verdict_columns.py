@@ -174,7 +174,7 @@ class VerdictColumns:
 
 
 class _RowPacker:
-    """Encoder of verdicts as table rows, with numbers for items and kinds."""
+    """Encoder of verdicts as table rows, in which numbers stand for items and kinds."""
 
     def __init__(self, items: Iterable[str] = ()) -> None:
         self.items = {name: i for i, name in enumerate(items)}
@@ -296,7 +296,7 @@ def each_verdict_at(verdicts: Sequence[Verdict], rows: NDArray[np.bool_]) -> Ite
 
 
 class CountedLog(NamedTuple):
-    """Contents of a verdict log without texts."""
+    """Contents of a verdict log, except for texts."""
 
     by_judge: dict[str, LoggedVerdicts]  # the newest success of each unit, else its newest failure
     n_damaged: int  # lines set aside

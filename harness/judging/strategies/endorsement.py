@@ -55,7 +55,7 @@ class Endorsement(Strategy):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Parse a yes as a set with the option, and a no as an empty set."""
+        """Parse "yes" as a set that contains the option, and "no" as an empty set."""
         del kind
         return _of_option(reader.parse(reply, "forced_choice", item, order), order)
 
@@ -79,7 +79,7 @@ class SoftEndorsement(Endorsement, LogProbabilities):
 
 
 def _of_option(parsed: Parsed, order: Order) -> Parsed:
-    """Convert a yes to a set with the option, and a no to an empty set."""
+    """Convert "yes" to a set that contains the option, and "no" to an empty set."""
     if parsed.value is None:
         return parsed
     return parsed._replace(value=order if parsed.value == YES.key else ())

@@ -160,7 +160,7 @@ def _agreement(
     halves: Mapping[str, int],
     shares: Mapping[tuple[str, AnswerKind], Mapping[Value, float]],
 ) -> tuple[float, int]:
-    """Sum the shares of raters who agree, over a half's items. Also return how many items."""
+    """Sum the share of raters who agree over a half's items. Also return the number of items."""
     by_item: defaultdict[str, list[float]] = defaultdict(list)
     for verdict in verdicts:
         of_item = shares.get((verdict.item, kind))

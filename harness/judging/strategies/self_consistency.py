@@ -85,7 +85,7 @@ class SeveralOrders(SelfConsistency):
         return orders.order_for(item, sample) if orders else ()
 
     def decided(self, ballot: Ballot, votes: Sequence[Verdict], task: Task) -> Verdict:
-        """Return the option with the highest mean probability, or without these, most votes."""
+        """Return the option with the highest mean probability, or else with the most votes."""
         verdict = super().decided(ballot, votes, task)
         masses = [vote.probabilities for vote in votes if vote.probabilities is not None]
         if verdict.outcome != "answered" or len(masses) < len(votes):

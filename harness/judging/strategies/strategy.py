@@ -216,7 +216,7 @@ class Strategy:
         return sample // n_options if self.asks_each_option else sample
 
     def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
-        """Return the messages for a question. For a pair, return the first turn's messages."""
+        """Return a question's messages, or the first turn's messages for a set-then-choice pair."""
         return prompts.from_template(question, self)
 
     def extra_items(self, task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
@@ -229,7 +229,7 @@ class Strategy:
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Parse the answer in a reply. A pair's turns are parsed separately."""
+        """Parse the answer in a reply, which is one of two replies in a set-then-choice pair."""
         return reader.parse(reply, kind, item, order)
 
     # Verdicts from replies
@@ -285,7 +285,7 @@ class ZeroShot(PlainQuestion):
         return ""
 
     def joined(self, other: Strategy) -> Strategy | None:
-        """Return the other strategy."""
+        """Return the added strategy, because the plain question changes nothing."""
         return None if other.joins_members else other
 
 

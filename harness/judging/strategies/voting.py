@@ -46,7 +46,7 @@ Choosable: TypeAlias = "OptionSpace | OpenScale"  # the scale, if there are no o
 
 
 class Ballot(NamedTuple):
-    """Subject of a vote. ``look`` is a later round's number, for which ties are redrawn."""
+    """Subject of a vote. ``look`` is the number of a later round, which breaks ties anew."""
 
     judge: str
     item: str
@@ -165,7 +165,7 @@ def _most_frequent(ballot: Ballot, answers: Sequence[Named], weights: Sequence[f
 
 
 def _draw(ballot: Ballot, answers: Sequence[Named]) -> Named:
-    """Return the answer with the smallest hash, which gives each the same chance."""
+    """Return the answer with the smallest hash, which gives every answer the same chance."""
     return min(answers, key=lambda answer: _digest(ballot, *_words(answer)))
 
 
