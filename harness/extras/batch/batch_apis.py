@@ -258,7 +258,7 @@ class Anthropic:
 
 
 def batch_api_of(spec: JudgeSpec) -> Callable[[Http, str], BatchApi] | None:
-    """Return the batch API for a judge's requests, or None if there is none."""
+    """Return the batch API for a judge's requests, or None if no batch API accepts them."""
     if spec.kind == "endpoint":
         return OpenAI
     if spec.kind != "litellm":

@@ -197,7 +197,7 @@ class SharedStore:
     def take_rate(self, name: str, seconds: float) -> float:
         """Reserve the next ``seconds`` of a shared rate limit, and return when they start.
 
-        The start is in seconds from now. Any thread can call this.
+        The start is in seconds from now. Any thread can call this method.
         """
         return self.lease.exchange(lambda c: _take_rate(c, name, seconds))
 
@@ -226,7 +226,7 @@ class SharedStore:
     def exchange_budget(
         self, returned_usd: float, needed_usd: float, kept_usd: float = 0.0
     ) -> tuple[float, float]:
-        """Return the rest of an allowance, and take a new one. Any thread can call this.
+        """Give back the rest of an allowance, and take a new allowance, from any thread.
 
         Calls in flight keep their part. The allowance is at least the required amount, or 0. The
         second value is the amount available if other workers returned their allowances.
@@ -236,7 +236,7 @@ class SharedStore:
         )
 
     def held_by_others(self) -> float:
-        """Return the USD reserved by other processes of this run. Any thread can call this."""
+        """Return the USD that other processes of this run reserved, from any thread."""
         place = (self.lease.run, self.lease.id)
         [held_usd] = self.lease.exchange(lambda c: c.execute(HELD_IN_RUN, place).fetchone()) or [0]
         return float(held_usd)

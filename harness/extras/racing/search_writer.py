@@ -113,7 +113,7 @@ def wording_of(reply: str, task: Task) -> TaskWording | RejectedReply:
 
 
 def _content(reply: str) -> object:
-    """Return the JSON in a reply or in its code block, or None if there is no JSON."""
+    """Return the JSON in a reply or in its code block, or None if the reply has no JSON."""
     if len(reply) > MAX_REPLY:
         return None
     body = reply.strip()

@@ -336,7 +336,7 @@ def with_answer_of(own: JudgeSpec, spec: JudgeSpec) -> JudgeSpec:
 
 
 def kept_answers(specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]) -> list[str]:
-    """Return a line for each judge that a new run would query with other answer settings."""
+    """Return a line for each judge whose answer settings would differ in a new run."""
     lines = []
     for spec in specs:
         own = registered(spec.name, registry)

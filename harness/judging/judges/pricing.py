@@ -32,7 +32,7 @@ EXPECTED_TOKENS = 16  # assumed for a reply without a limit
 
 
 class TokenEstimate(NamedTuple):
-    """Estimated prompt tokens and maximum reply tokens, which are None without a limit."""
+    """Estimated prompt tokens and maximum reply tokens, which are None if there is no limit."""
 
     prompt: int
     completion: int | None

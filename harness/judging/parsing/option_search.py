@@ -112,7 +112,7 @@ class OptionSearch:
 
     @property
     def tie(self) -> int | None:
-        """Return the index of the option for a tie, or None if there is none."""
+        """Return the index of the option for a tie, or None if no option means a tie."""
         return self.words.get(TIES[0])
 
     def by_verb(self, verb: str) -> int | None:

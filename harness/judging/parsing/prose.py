@@ -252,7 +252,7 @@ class Search(Protocol):
 
     @property
     def tie(self) -> int | None:
-        """Return the index of the option for a tie, or None if there is none."""
+        """Return the index of the option for a tie, or None if no option means a tie."""
 
     def by_verb(self, verb: str) -> int | None:
         """Return the only option whose label derives from a verb, if there is one."""

@@ -135,7 +135,7 @@ class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
 
 
 def _readable(value: bytes) -> list[Reply]:
-    """Decode the readable replies in an entry."""
+    """Decode the replies in an entry, leaving out replies that cannot be decoded."""
     replies = []
     with suppress(ValueError):
         for row in _ROWS(value):

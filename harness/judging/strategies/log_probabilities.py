@@ -83,7 +83,7 @@ def one_token(params: Params) -> Params:
 
 
 def unlisted(reply: Reply) -> Parsed:
-    """Return the invalid result for a reply without log-probabilities for its answer."""
+    """Return the invalid result for a reply whose answer has no log-probabilities."""
     if reply.reasoning:
         return Parsed("invalid", reason="reasoning_only")
     is_listed = bool(tokens_of(reply.logprobs))
