@@ -9,6 +9,7 @@ from html import unescape
 import msgspec
 import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
+from support.each_case import fast_first
 
 from harness.analysis import JudgeFacts, validate
 from harness.analysis.location import Location
@@ -346,7 +347,9 @@ def test_metric_that_is_na_for_all_recommends_nobody():
     )
 
 
-@pytest.mark.parametrize("choices", [{}, {"beta": 0.3}, {"level": "macro"}, {"tau": 0.2}])
+@pytest.mark.parametrize(
+    "choices", fast_first(2, [{}, {"beta": 0.3}, {"level": "macro"}, {"tau": 0.2}])
+)
 def test_terminal_output_fits_eighty_columns_and_a_screen(choices, terminal):
     """Ranking, verdict, agreement, error and next step; a table of at most seven columns."""
     if choices:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.each_case import fast_first
 from support.rating_tables import random_table, seeded, table_of_counts
 
 from harness.stats import beta_sweep
@@ -20,8 +21,9 @@ def copied(table, rows):
     return table_of_counts(table.name, *counts, space=table.space)
 
 
-@pytest.mark.parametrize("copies", [1, 40])  # as they are, or with one item of each kind
-@pytest.mark.parametrize("n_replies", [None, 1.0])
+@pytest.mark.parametrize(  # copies: items as they are, or one item of each kind
+    ("copies", "n_replies"), fast_first(2, [(1, None), (40, 1.0), (1, 1.0), (40, None)])
+)
 def test_values_are_those_of_the_sweep(copies, n_replies):
     """Every metric at every beta, NA ones too, is that of `beta_sweep`, to the last bit."""
     rows = np.tile(np.arange(12), copies)

@@ -81,7 +81,6 @@ def slow_alpha(ratings, level):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@settings(deadline=None, max_examples=50)
 @given(counts=counts_of_items)
 def test_alpha_equals_its_computation_from_all_pairs(level, counts):
     """Linear sums and coincidences give what loops over pairs of values give."""
