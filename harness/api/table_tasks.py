@@ -343,8 +343,12 @@ def _records(rows: TableRows) -> Iterable[Mapping[str, object]]:
         records = rows.to_dicts()
     elif hasattr(rows, "to_dict"):  # pandas
         records = rows.to_dict("records")
-    else:
+    elif isinstance(rows, Iterable):
         records = rows
+    else:
+        raise TaskError(
+            f"expected a task folder, rows or a DataFrame, but found {type(rows).__name__}."
+        )
     for record in records:
         if not isinstance(record, Mapping):
             raise TaskError(f"rows: expected dicts, found {type(record).__name__}")

@@ -444,6 +444,11 @@ def missing_property(task: Task, specs: Iterable[JudgeSpec]) -> str:
     remote = next((spec.name for spec in specs if spec.remote), "")
     if not remote or task.property != DEFAULT_PROPERTY:
         return ""
+    if not task.is_in_folder:
+        return (
+            f"{task.name}: the mapping has no property, so {remote} would rate a placeholder. Pass "
+            "mapping['property'] with a phrase for the property that the raters rated."
+        )
     return (
         f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, so {remote} "
         "would rate this placeholder. Replace it with a phrase for the property that the raters "

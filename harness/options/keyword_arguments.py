@@ -48,7 +48,7 @@ def keywords(
         def check_names(values: Mapping[str, object]) -> None:
             for name in values:
                 if name not in signature.parameters and name not in taken:
-                    near = did_you_mean(name, taken)
+                    near = did_you_mean(name, [p.name for p in (*own, *added)])
                     table = TABLE if "mapping" in signature.parameters else ""
                     advice = in_sentences(near, table)
                     problem = f"harness.{function.__name__} has no option with this name"

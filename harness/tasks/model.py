@@ -22,7 +22,7 @@ from harness.files.tables import read_rows
 from harness.files.tables.checks import as_text, short
 from harness.tasks.coded_ratings import CodedRatings
 from harness.tasks.images import Image, read_images
-from harness.tasks.item import Elicitation, HumanElicitation, Item, Rating, path_inside
+from harness.tasks.item import TASK_FILE, Elicitation, HumanElicitation, Item, Rating, path_inside
 from harness.tasks.schema import MAX_POWERSET_OPTIONS, TaskFields, as_number
 
 if TYPE_CHECKING:
@@ -188,6 +188,11 @@ class Task(TaskFields):
         if self.similarity_file:
             content["similarities"] = sorted(self.similarities.items())
         return digest_of(content)
+
+    @property
+    def is_in_folder(self) -> bool:
+        """Whether the task is in a folder, and not from rows in memory."""
+        return (self.folder / TASK_FILE).exists()
 
     @cached_property
     def images(self) -> dict[str, Image]:

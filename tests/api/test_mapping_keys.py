@@ -95,3 +95,17 @@ def test_frames_where_a_path_or_a_task_belongs_are_named(tmp_path):
         HarnessError, match=r"task='DataFrame': not a task\. Pass harness.load_task"
     ):
         harness.check("random", frame)
+
+
+def test_rows_without_a_property_are_told_which_key_to_pass(stub):
+    """The error advised to edit a task.yaml, which rows in memory don't have."""
+    with pytest.raises(HarnessError, match=r"Pass mapping\['property'\] with a phrase"):
+        harness.run(RATED, ["m"], mapping=RATERS, base_url=stub.url())
+
+
+def test_wrong_names_and_types_of_arguments_are_named():
+    """`judge` was taken for `judges_file`, and a number ended in a TypeError."""
+    with pytest.raises(HarnessError, match=r"Did you mean judges\?"):
+        harness.run("toxicity", judge="random")
+    with pytest.raises(HarnessError, match="rows or a DataFrame, but found int"):
+        harness.run(12, ["random"])

@@ -126,10 +126,9 @@ class LexiconJudge(EmbeddedJudge):
         """Raise `JudgeUnavailable` if the task has no `lexicon:`."""
         super().check(spec, task)
         if task is not None and task.lexicon is None:
-            is_folder = (task.folder / "task.yaml").exists()
             add = (
                 "Add `lexicon: {positive: OPTION, negative: OPTION}` to its task.yaml"
-                if is_folder
+                if task.is_in_folder
                 else "Pass mapping['lexicon'] = {'positive': OPTION, 'negative': OPTION}"
             )
             raise JudgeUnavailable(
