@@ -44,6 +44,7 @@ def test_identifiers_are_not_empty_words(folder):
     assert 1000 * sum(empty.values()) / total < MOST_PER_THOUSAND, empty
 
 
+@pytest.mark.slow
 def test_each_exception_to_a_rule_of_style_has_its_reason():
     """Beside `noqa` stands why, after two dashes."""
     for path in (*HARNESS.rglob("*.py"), *TESTS.rglob("*.py")):

@@ -7,6 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
 from support.source_trees import nodes_of
 
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
@@ -157,6 +158,7 @@ def test_values_of_verdicts_are_read_by_one_class():
     assert not any(name.startswith("curation") for name in matching), matching
 
 
+@pytest.mark.slow
 def test_one_loop_asks_units():
     """A batch, a look, a probe and a race have units asked by it, and none by itself."""
     assert modules_that("Asker") == {"judging.running.asker"}

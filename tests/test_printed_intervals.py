@@ -29,6 +29,8 @@ NO_INTERVALS = {  # fields that are called low and high for another reason
 }
 ALIASES = {"InvertedEnd": {"inverted test"}, "FEnds": {"profile likelihood", "exact"}}
 
+pytestmark = pytest.mark.slow  # reads the whole source
+
 
 @cache
 def classes_and_calls():

@@ -40,7 +40,9 @@ def folder(tmp_path):
     return task
 
 
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    "ending", ["csv", "jsonl", pytest.param("parquet", marks=pytest.mark.slow)]
+)
 def test_export_holds_every_rating_with_its_provenance(folder, tmp_path, ending):
     """Who, when, how and under which instructions; readable by its owner alone, and by a task."""
     table = tmp_path / f"ratings.{ending}"

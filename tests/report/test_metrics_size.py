@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from support.processes import invoke
 
 from harness.analysis import Validation
@@ -11,6 +12,7 @@ from harness.analysis import Validation
 MAX_BYTES = 150_000
 
 
+@pytest.mark.slow
 def test_metrics_of_two_judges_and_120_items_stay_below_150_kB(tmp_path):  # noqa: N802 -- the unit
     """They took 743 kB: every coefficient of every stratum, curves of every metric, indents."""
     words = ("--task", "toxicity", "--judges", "lexicon,random", "--cache", str(tmp_path / "cache"))

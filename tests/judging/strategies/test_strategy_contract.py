@@ -183,6 +183,7 @@ def names_compared(nodes: Iterable[ast.AST]) -> list[tuple[int, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_no_module_outside_the_folder_compares_the_name_of_a_strategy():
     """What differs between strategies is asked of the strategy. 16 modules branched on its text."""
     faults = []
