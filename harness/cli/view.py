@@ -24,8 +24,8 @@ class ViewOptions(RaterNames):
 def view(*, place: Out, wanted: ViewOptions) -> None:
     """Show your runs on a page only this computer can open.
 
-    The page lists runs with their verdict, leader, cost and progress, opens their reports, and
-    compares two runs item by item. You can filter the items by agreement, outcome and field.
+    The page lists runs with their recommendation, leader, cost and progress, opens their reports,
+    and compares two runs item by item. You can filter the items by agreement, outcome and field.
     Nothing leaves your computer. Press Ctrl-C to stop.
 
     \b
