@@ -360,8 +360,7 @@ def export(
     if printing.as_json:
         echo_json({"file": str(file), **asdict(summary)}, indent=None)
         return
-    counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
-    echo(f"Wrote {file} and {sidecar_of(file).name}: {counts}.")
+    echo(f"Wrote {file} and {sidecar_of(file).name}: {summary}.")
 
 
 def _export_scores(

@@ -22,7 +22,7 @@ from harness.curation.importing.import_options import (
     WritingOptions,
 )
 from harness.errors import HarnessError, TaskError, capitalised
-from harness.files.plain_text import SCREEN_LINES, SCREEN_WIDTH
+from harness.files.plain_text import SCREEN_LINES, SCREEN_WIDTH, number_of
 from harness.options.concerns import Json
 from harness.options.declaration import leave_out, read_options
 from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions
@@ -169,8 +169,7 @@ def _import_exported(source: Path, described: Path, folder: Path, *, as_json: bo
     if as_json:
         echo_json({"folder": str(folder), **asdict(summary)}, indent=None)
         return
-    counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
-    echo(f"Read as {described.name} says.\nWrote {folder}: {counts}.")
+    echo(f"Read as {described.name} says.\nWrote {folder}: {summary}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -397,7 +396,8 @@ def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: 
         rows.append(("raters are", f"{first.rated.kind} (--kind)"))
     if first.rated.rater_ids == "positional":
         rows.append(("rater ids", "positional: a rater is a position, not a person (--rater-ids)"))
-    heading = f"{first.table.path.name}: {first.table.n_rows} rows, {LAYOUTS[mapping.layout]}"
+    n_rows = number_of("row", first.table.n_rows)
+    heading = f"{first.table.path.name}: {n_rows}, {LAYOUTS[mapping.layout]}"
     lines = [_wrapped(f"  {name:<12}", text) for name, text in rows]
     notes = [*dict.fromkeys(note for plan in plans for note in plan.notes)]
     most = MOST_NOTES if with_roles else 0
@@ -447,11 +447,11 @@ def _wrapped(indent: str, text: str) -> str:
 
 def _counted(summary: ImportSummary) -> str:
     """Return the number of items, raters, ratings, judges and verdicts."""
-    counts = [(summary.n_items, "item"), (len(summary.raters), "rater")]
-    counts += [(sum(summary.raters.values()), "rating")]
+    counts = [("item", summary.n_items), ("rater", len(summary.raters))]
+    counts += [("rating", sum(summary.raters.values()))]
     if summary.judges:
-        counts += [(len(summary.judges), "judge"), (sum(summary.judges.values()), "verdict")]
-    listed = ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in counts)
+        counts += [("judge", len(summary.judges)), ("verdict", sum(summary.judges.values()))]
+    listed = ", ".join(number_of(noun, n) for noun, n in counts)
     return f"{listed} ({summary.n_ignored} more ignored)" if summary.n_ignored else listed
 
 

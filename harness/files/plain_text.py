@@ -1,4 +1,4 @@
-"""Blank texts, and visible forms of control characters for terminals, pages and JSON."""
+"""Counts with nouns, blank texts, and visible forms of control characters for any output."""
 
 from __future__ import annotations
 
@@ -30,6 +30,19 @@ def is_blank(text: str) -> bool:
     (True, False)
     """
     return SEEN.search(text) is None
+
+
+def number_of(noun: str, *counts: int) -> str:
+    """Format a count with its noun, or the lowest and highest of several counts.
+
+    Examples
+    --------
+    >>> number_of("rater", 1), number_of("rating", 4, 3, 4)
+    ('1 rater', '3 to 4 ratings')
+    """
+    least, most = min(counts, default=0), max(counts, default=0)
+    number = f"{most}" if least == most else f"{least} to {most}"
+    return f"{number} {noun}{'s' * (most != 1)}"
 
 
 def visible(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.files.plain_text import visible
+from harness.files.plain_text import number_of, visible
 from harness.tasks.columns.table_reader import Rejected, TableAnswer, TableItem
 from harness.tasks.item import OPEN_SCALES
 
@@ -120,19 +120,6 @@ class ReadingFacts:
 def _labels(entry: TableAnswer) -> tuple[str, ...]:
     """Return the options in an answer."""
     return (entry.value,) if isinstance(entry.value, str) else entry.value
-
-
-def number_of(noun: str, *counts: int) -> str:
-    """Format a count with its noun, or the lowest and highest of several counts.
-
-    Examples
-    --------
-    >>> number_of("rater", 1), number_of("rating", 4, 3, 4)
-    ('1 rater', '3 to 4 ratings')
-    """
-    least, most = min(counts, default=0), max(counts, default=0)
-    number = f"{most}" if least == most else f"{least} to {most}"
-    return f"{number} {noun}{'s' * (most != 1)}"
 
 
 def is_ignored(answer: TableAnswer, ignored: frozenset[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.curation.importing.reading_facts import number_of
+from harness.files.plain_text import number_of
 from harness.tasks.item import OPEN_SCALES
 from harness.tasks.write import Field
 
