@@ -13,7 +13,6 @@ from support.processes import invoke
 import harness
 from harness.errors import JudgeUnavailable
 from harness.judging.judges.smollm2 import weights
-from harness.report import render
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 README = CHECKOUT / "README.md"
@@ -48,7 +47,8 @@ def test_the_readme_tells_what_the_first_run_shows(tmp_path):
     values = {row.judge: row.value for row in run.validation.evidence.judges}
     assert {judge: shown[judge] for judge in JUDGES} == pytest.approx(values, abs=ROUNDING)
     assert run.validation.decision.verdict == "none"
-    assert len(render(run.validation).splitlines()) <= MOST_LINES
+    [folder] = tmp_path.iterdir()
+    assert len(invoke("validate", folder).stdout.splitlines()) <= MOST_LINES
     story = " ".join(STORY.read_text(encoding="utf-8").split())
     n_toxic = re.search(r"it replies `A` \(toxic\) to (\d+) of the 120 comments", story)[1]
     n_unreadable = re.search(r"(\d+) of its replies can't be read", story)[1]

@@ -26,7 +26,8 @@ def test_a_new_model_version_is_named_with_the_command(tmp_path, stub):
     assert "harness revalidate" not in invoke(*arguments).stderr
     stub.set_table("judge", replies(8, majority), model="judge-2")
     [line] = invoke(*arguments).stderr.splitlines()
-    assert line.startswith("judge: the provider reports judge-2, but judge-2026-01-01 in small-")
+    changed = "judge: the provider reports judge-2, but reported judge-2026-01-01 in small-"
+    assert line.startswith(changed)
     assert "harness revalidate " in line
     assert schedule.run.exists()
 
