@@ -62,7 +62,7 @@ class LookEnding:
         *,
         due_in_s: float | None = None,
     ) -> LookEnding:
-        """Return the outcome for a round, which can be an earlier one if no round is due."""
+        """Return a round's outcome. If no round is due, this is an earlier round's outcome."""
         failed = tuple(failures(conditions, look, baseline))
         codes = [ExitCode.CHECK_FAILED] if failed else []
         if look.lost or look.ended or any(judge.shortfall for judge in look.judges):

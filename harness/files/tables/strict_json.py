@@ -96,7 +96,7 @@ def parse_flat_lines(lines: bytes) -> list[JsonObject] | None:
 
 
 def _n_quotes(text: bytes) -> int:
-    """Count the quotes that open or close a text in JSON."""
+    """Count the quotation marks that open or close strings in JSON."""
     if b"\\" not in text:
         return text.count(b'"')
     text = text.replace(b"\\\\", b"")

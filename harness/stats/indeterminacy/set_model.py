@@ -120,7 +120,7 @@ def _nodes(alpha: FloatArray, tau: float) -> _Nodes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ItemKinds:
-    """Kinds of items that have the same counts and decision, with the size of each kind."""
+    """Groups of items with identical counts and decisions, and the size of each group."""
 
     choices: FloatArray
     pairs: FloatArray

@@ -23,7 +23,7 @@ def both_directions(totals: FloatArray) -> FloatArray:
 
 @remembered
 def share_alike(totals: FloatArray) -> FloatArray:
-    """Return the observed agreement: the share of (..., K * K) cells on the diagonal."""
+    """Return the observed agreement: the diagonal's share of the total of (..., K * K) cells."""
     return ratio(np.trace(square(totals), axis1=-2, axis2=-1), totals.sum(axis=-1))
 
 
