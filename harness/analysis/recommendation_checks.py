@@ -367,6 +367,7 @@ def _no_copy(_: Check, v: Validated) -> str:
     return "Leaving out any one of the {n_raters} doesn't change this."
 
 
+TRY_OTHERS = "Try another judge, prompt or way of asking."
 BEATS_BASELINES = CheckOfUse(
     kind="beats_baselines",
     name="Better than every baseline",
@@ -374,7 +375,7 @@ BEATS_BASELINES = CheckOfUse(
     is_missing=never,  # if it fails, the verdict is "none"
     failed="it is not significantly better than a baseline",
     open="there are no baselines to compare with",
-    next_step="Try another judge, prompt or way of asking.",
+    next_step=TRY_OTHERS,
 )
 ALL_ITEMS = CheckOfUse(
     kind="all_items",

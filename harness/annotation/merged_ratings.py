@@ -18,11 +18,11 @@ from harness.annotation.rating_log import (
     read_answers,
 )
 from harness.errors import TaskError
+from harness.files.plain_text import counted
 from harness.files.regular_files import write_file, writing_to
 from harness.files.tables import read_rows
 from harness.files.tables.checks import as_text
 from harness.files.tables.writer import csv_text, neutralized
-from harness.report.formatting import counted
 from harness.tasks.changelog import record_change
 from harness.tasks.load import task_tables
 

@@ -219,7 +219,7 @@ def drop(
     """
     from harness.curation.importing.new_folder import check_new
     from harness.curation.versions.dropping import write_without
-    from harness.report.formatting import counted
+    from harness.files.plain_text import counted
     from harness.tasks import load_task
 
     folder = options.task_folder(made.new_name)

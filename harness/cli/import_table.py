@@ -22,7 +22,7 @@ from harness.curation.importing.import_options import (
     WritingOptions,
 )
 from harness.errors import HarnessError, TaskError, capitalised
-from harness.files.plain_text import SCREEN_LINES, SCREEN_WIDTH, number_of
+from harness.files.plain_text import SCREEN_LINES, SCREEN_WIDTH, counted
 from harness.options.concerns import Json
 from harness.options.declaration import leave_out, read_options
 from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions
@@ -396,7 +396,7 @@ def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: 
         rows.append(("raters are", f"{first.rated.kind} (--kind)"))
     if first.rated.rater_ids == "positional":
         rows.append(("rater ids", "positional: a rater is a position, not a person (--rater-ids)"))
-    n_rows = number_of("row", first.table.n_rows)
+    n_rows = counted([first.table.n_rows], "row")
     heading = f"{first.table.path.name}: {n_rows}, {LAYOUTS[mapping.layout]}"
     lines = [_wrapped(f"  {name:<12}", text) for name, text in rows]
     notes = [*dict.fromkeys(note for plan in plans for note in plan.notes)]
@@ -451,7 +451,7 @@ def _counted(summary: ImportSummary) -> str:
     counts += [("rating", sum(summary.raters.values()))]
     if summary.judges:
         counts += [("judge", len(summary.judges)), ("verdict", sum(summary.judges.values()))]
-    listed = ", ".join(number_of(noun, n) for noun, n in counts)
+    listed = ", ".join(counted([n], noun) for noun, n in counts)
     return f"{listed} ({summary.n_ignored} more ignored)" if summary.n_ignored else listed
 
 

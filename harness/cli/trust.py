@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result, write
-from harness.files.plain_text import number_of
+from harness.files.plain_text import counted
 from harness.options.concerns import Choices, Confidence, Json
 from harness.options.declaration import Options, option
 from harness.options.result_options import JudgeName, RunOrVerdicts, Trusting
@@ -90,10 +90,10 @@ def trust(
 def _print_files(source: Source, result: VerdictTrust, files: TrustFiles) -> None:
     """Print which files were written, and the command to rate the remaining items."""
     if files.accepted_file is not None:
-        echo(f"Wrote {files.accepted_file}: {number_of('verdict', len(result.verdicts))}.")
+        echo(f"Wrote {files.accepted_file}: {counted([len(result.verdicts)], 'verdict')}.")
     if files.rest_file is None:
         return
-    echo(f"Wrote {files.rest_file}: {number_of('item', len(result.rest))}.")
+    echo(f"Wrote {files.rest_file}: {counted([len(result.rest)])}.")
     if source.location.takes_ratings and result.rest:
         task, file = source.location.task, str(files.rest_file)
         echo(

@@ -13,7 +13,7 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
 from harness.curation.curation_options import VerdictImport
 from harness.errors import VerdictError
-from harness.files.plain_text import number_of
+from harness.files.plain_text import counted
 from harness.options.concerns import Json
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _pairs(texts: Sequence[str], option: str, *, needs_value: bool) -> dict[str,
 
 
 def _summarize(summary: VerdictSummary, output: Path, task: str, n_items: int) -> str:
-    lines = [f"Wrote {output}: {number_of('verdict', summary.n_verdicts)}."]
+    lines = [f"Wrote {output}: {counted([summary.n_verdicts], 'verdict')}."]
     for judge, counts in summary.judges.items():
         outcomes = [f"{n} {outcome}" for outcome, n in counts.outcomes.items()]
         if counts.gives_scores:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.errors import ExitCode
-from harness.files.plain_text import visible
+from harness.files.plain_text import counted, visible
 from harness.judging.judges.response_errors import UNREADABLE, explain, is_lasting
-from harness.report.formatting import counted, level_text, listed
+from harness.report.formatting import level_text, listed
 from harness.report.text_table import draw_table, paragraph
 
 if TYPE_CHECKING:

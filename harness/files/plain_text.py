@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 SCREEN_WIDTH, SCREEN_LINES = 80, 25  # that a command prints by default
 DELETE = 0x7F
@@ -32,17 +36,25 @@ def is_blank(text: str) -> bool:
     return SEEN.search(text) is None
 
 
-def number_of(noun: str, *counts: int) -> str:
+def counted(counts: Iterable[int], noun: str = "item") -> str:
     """Format a count with its noun, or the lowest and highest of several counts.
 
     Examples
     --------
-    >>> number_of("rater", 1), number_of("rating", 4, 3, 4)
-    ('1 rater', '3 to 4 ratings')
+    >>> counted([1], "rater"), counted([4, 3, 4], "reply")
+    ('1 rater', '3 to 4 replies')
     """
-    least, most = min(counts, default=0), max(counts, default=0)
-    number = f"{most}" if least == most else f"{least} to {most}"
-    return f"{number} {noun}{'s' * (most != 1)}"
+    numbers = set(counts)
+    if max(numbers, default=0) == 1:
+        return f"{reach(numbers)} {noun}"
+    several = f"{noun[:-1]}ies" if noun.endswith("ply") else f"{noun}s"
+    return f"{reach(numbers)} {several}"
+
+
+def reach(counts: Iterable[int]) -> str:
+    """Format the range of counts: "77 to 100", or "90" if all are equal."""
+    ends = sorted(set(counts)) or [0]
+    return " to ".join(map(str, dict.fromkeys((ends[0], ends[-1]))))
 
 
 def visible(text: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.files.plain_text import counted
 from harness.report.charts import IntervalRow, Overlay, Titles, interval_chart, line_chart
-from harness.report.formatting import counted
 from harness.report.judge_charts import described, is_drawn, judge_lines, judge_rows, unique_slug
 
 if TYPE_CHECKING:

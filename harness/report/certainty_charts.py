@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.analysis.human_certainty import ALL
+from harness.files.plain_text import counted
 from harness.report.charts import (
     IntervalRow,
     Titles,
@@ -15,7 +16,7 @@ from harness.report.charts import (
     items_link,
     line_chart,
 )
-from harness.report.formatting import about, counted, percent, reason_words, with_bounds
+from harness.report.formatting import about, percent, reason_words, with_bounds
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,

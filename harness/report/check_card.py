@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.errors import ExitCode
+from harness.files.plain_text import counted
 from harness.judging.judges.response_errors import explain
-from harness.report.formatting import counted, percent, percent_with_interval
+from harness.report.formatting import percent, percent_with_interval
 from harness.report.html.rendering import render
 from harness.report.text_table import draw_table, paragraph
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from harness.files.plain_text import counted
 from harness.report.abstention_table import dependence
 from harness.report.confusion_charts import ranked_errors
-from harness.report.formatting import about, counted, estimate, number, options, percent, share
+from harness.report.formatting import about, estimate, number, options, percent, share
 from harness.report.judge_charts import metric_label
 from harness.report.words import LEVELS, MODES
 from harness.stats.inference.metric import find_metric

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from math import isfinite
 from typing import TYPE_CHECKING, TypeAlias
 
+from harness.files.plain_text import counted
 from harness.report.charts import IntervalRow, Titles, interval_chart
 from harness.report.formatting import (
     COMPLETENESS_HEADS,
     capitalized,
     compared_on,
-    counted,
     estimate,
     headline,
     level_text,

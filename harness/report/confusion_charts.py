@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.files.plain_text import counted
 from harness.report.charts import HeatCells, Titles, heat_map, interval_chart, items_link
-from harness.report.formatting import bounds, choice_labels, counted, estimate, translation_cells
+from harness.report.formatting import bounds, choice_labels, estimate, translation_cells
 from harness.report.judge_charts import (
     MEASURES,
     SMALL_CHART_WIDTH,

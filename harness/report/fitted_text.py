@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from harness.report.formatting import counted, listed
+from harness.files.plain_text import counted
+from harness.report.formatting import listed
 from harness.report.text_table import draw_table, paragraph
 
 if TYPE_CHECKING:

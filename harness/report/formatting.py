@@ -7,14 +7,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.analysis.serialize import rows_of
-from harness.files.plain_text import picture
+from harness.files.plain_text import counted, picture
 from harness.report.words import FIXED_RATERS, ONE_RATING, RATINGS, REASONS
 from harness.stats import Estimate
 from harness.stats.indeterminacy.likelihood import CommonF
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.analysis import Validation
     from harness.analysis.evidence_rows import Evidence
@@ -133,21 +133,6 @@ def replies_each(n_replies: float | None) -> str:
     if n_replies is None:
         return "without reply noise"
     return "one reply each" if n_replies == 1 else f"{n_replies:g} replies each"
-
-
-def counted(counts: Iterable[int], noun: str = "item") -> str:
-    """Format a count with its noun: "90 items", or "77 to 100 items" if judges differ."""
-    numbers = list(counts)
-    if max(numbers, default=0) == 1:
-        return f"{reach(numbers)} {noun}"
-    several = f"{noun[:-1]}ies" if noun.endswith("ply") else f"{noun}s"
-    return f"{reach(numbers)} {several}"
-
-
-def reach(counts: Iterable[int]) -> str:
-    """Format the range of counts: "77 to 100", or "90" if all are equal."""
-    ends = sorted(set(counts)) or [0]
-    return " to ".join(map(str, dict.fromkeys((ends[0], ends[-1]))))
 
 
 def about(count: float) -> str:

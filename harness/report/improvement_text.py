@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.errors import in_sentences
-from harness.report.formatting import counted, level_text, percent
+from harness.files.plain_text import counted
+from harness.report.formatting import level_text, percent
 from harness.report.recommendation import summary, verdict_and_step
 from harness.report.text_table import draw_table, paragraph
 

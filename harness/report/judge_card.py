@@ -6,13 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.analysis.bound_notes import assumption
-from harness.files.plain_text import visible
+from harness.files.plain_text import counted, visible
 from harness.report.checklist import checklist
 from harness.report.formatting import (
     basis,
     capitalized,
     compared_on,
-    counted,
     cut,
     estimate,
     headline,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from harness.files.plain_text import counted
 from harness.report.charts import (
     Band,
     IntervalRow,
@@ -17,7 +18,7 @@ from harness.report.charts import (
     interval_chart,
     interval_ends,
 )
-from harness.report.formatting import capitalized, counted, number, reason, replies_each
+from harness.report.formatting import capitalized, number, reason, replies_each
 from harness.report.svg import PixelScale
 from harness.report.words import BASELINE_NAMES, READING
 from harness.stats.metrics.alpha import INTERVAL_ALPHA

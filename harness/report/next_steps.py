@@ -6,9 +6,15 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from harness.analysis.decision import RECOMMENDING
-from harness.analysis.recommendation_checks import BEATS_BASELINES, INDEPENDENT, ONE_HUMAN
+from harness.analysis.recommendation_checks import (
+    BEATS_BASELINES,
+    INDEPENDENT,
+    ONE_HUMAN,
+    TRY_OTHERS,
+)
+from harness.files.plain_text import counted
 from harness.judging.judge_spec import LOCAL_KINDS
-from harness.report.formatting import counted, listed, number
+from harness.report.formatting import listed, number
 from harness.report.race_text import next_step
 from harness.report.unreadable_text import first_step
 from harness.report.verdict_words import has_single_ratings, step_words
@@ -20,9 +26,6 @@ if TYPE_CHECKING:
 
 
 LATER_STEP = "Also: "  # begins the line of a next step that isn't the first
-
-
-TRY_OTHERS = "Try another judge, prompt or way of asking."
 
 
 MORE_ITEMS = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from harness.report.formatting import compared_on, counted
+from harness.files.plain_text import counted
+from harness.report.formatting import compared_on
 from harness.report.ranking_columns import ranking_table
 from harness.report.ranking_rows import agreement_table, missing_intervals
 from harness.report.recommendation import summary

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.analysis.race_result import NAMES
-from harness.report.formatting import counted, listed, percent
+from harness.files.plain_text import counted
+from harness.report.formatting import listed, percent
 
 if TYPE_CHECKING:
     from harness.analysis.location import Location

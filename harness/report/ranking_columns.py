@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from harness.analysis.recommendation_checks import BEATS_BASELINES
+from harness.files.plain_text import counted
 from harness.report.formatting import (
     SEE_BELOW,
     basis,
-    counted,
     estimate,
     number,
     percent,

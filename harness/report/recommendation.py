@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.analysis.recommendation_checks import ANNOTATOR_TEST, COPIES_A_RATER, INDEPENDENT
+from harness.files.plain_text import counted
 from harness.report.formatting import (
     capitalized,
-    counted,
     error_level,
     estimate,
     in_unit,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.files.plain_text import counted
 from harness.report.charts import IntervalRow, Titles, interval_chart
-from harness.report.formatting import counted, estimate, number
+from harness.report.formatting import estimate, number
 from harness.report.judge_charts import judge_kinds, unique_slug
 from harness.tasks.schema import numeric_keys
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from harness.files.plain_text import counted, reach
 from harness.report.charts import (
     Dot,
     HeatCells,
@@ -16,7 +17,6 @@ from harness.report.charts import (
     heat_map,
     line_chart,
 )
-from harness.report.formatting import counted, reach
 from harness.report.judge_charts import (
     judge_lines,
     judge_styles,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from harness.files.plain_text import visible
-from harness.report.formatting import counted, cut, estimate, level_text, number, percent
+from harness.files.plain_text import counted, visible
+from harness.report.formatting import cut, estimate, level_text, number, percent
 
 if TYPE_CHECKING:
     from harness.analysis import Validation

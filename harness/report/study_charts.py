@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.files.plain_text import counted
 from harness.report.annotator_charts import winning_rate_by_eps
 from harness.report.charts import Series, Titles, line_chart
-from harness.report.formatting import counted, number, reason_words
+from harness.report.formatting import number, reason_words
 from harness.report.judge_charts import unique_slug
 from harness.stats.subsets.certainty_mix import HELD_OUT, RANDOM, RATERS
 

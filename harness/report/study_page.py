@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.files.plain_text import SCREEN_WIDTH
+from harness.files.plain_text import SCREEN_WIDTH, counted
 from harness.report.beta_selections import SELECTION_NOTE, selection_table
 from harness.report.charts import Series, Titles, interval_chart, line_chart
 from harness.report.fitted_text import ShortTable, TextPart, fitted, joined
 from harness.report.formatting import (
     COMPLETENESS_HEADS,
     basis,
-    counted,
     estimate,
     number,
     share,

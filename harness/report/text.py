@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.files.plain_text import SCREEN_WIDTH
+from harness.files.plain_text import SCREEN_WIDTH, counted
 from harness.report.fitted_text import ShortTable, TextPart, fitted, joined
 from harness.report.formatting import (
     capitalized,
     choice_labels,
     compared_on,
-    counted,
     estimate,
     headline,
     level_text,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.report.formatting import counted, level_text, listed, number, percent
+from harness.files.plain_text import counted
+from harness.report.formatting import level_text, listed, number, percent
 from harness.report.text_table import paragraph
 
 if TYPE_CHECKING:

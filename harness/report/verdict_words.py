@@ -20,10 +20,9 @@ from harness.analysis.recommendation_checks import (
     check_of_use,
     decides_by_one_human,
 )
-from harness.files.plain_text import visible
+from harness.files.plain_text import counted, visible
 from harness.report.formatting import (
     about,
-    counted,
     level_text,
     listed,
     number,

@@ -6,11 +6,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from harness.analysis.reply_dates import dates_text
-from harness.files.plain_text import visible
+from harness.files.plain_text import counted, visible
 from harness.report.formatting import (
     COMPLETENESS_HEADS,
     basis,
-    counted,
     cut,
     estimate,
     number,
@@ -31,7 +30,7 @@ from harness.revalidation.records import (
     reported,
 )
 from harness.revalidation.reply_categories import replies_per_item
-from harness.revalidation.sentences import decision_sentences, notes, replies_of
+from harness.revalidation.sentences import decision_sentences, notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,9 +61,10 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
     if len(baseline.items) < baseline.n_items_in_run:
         n_items += f" of {baseline.n_items_in_run}"
     occasions = counted([baseline.n_occasions], "occasion")
+    replies = counted([replies_per_item(look.streams)], "reply")
     head = (
-        f"Round {look.number}: {n_items}, {replies_of(replies_per_item(look.streams))} each. "
-        f"Baseline {baseline.number}: {replies_of(baseline.n_replies)} each, on {occasions}"
+        f"Round {look.number}: {n_items}, {replies} each. "
+        f"Baseline {baseline.number}: {counted([baseline.n_replies], 'reply')} each, on {occasions}"
         f"{_received(baseline)}."
     )
     parts = [paragraph(line) for line in (head, *notes(look, baseline))]
@@ -115,7 +115,7 @@ def figure_cells(figure: Figure, *, names_elicitation: bool = False) -> list[str
     values = (figure.baseline, figure.look, figure.low, figure.high)
     before, now, low, high = ("NA" if v is None else unit.form.format(v) for v in values)
     now += "" if figure.low is None else f" [{low}, {high}]"
-    rests_on = counted([figure.n]) if figure.name == FLIPS else replies_of(figure.n)
+    rests_on = counted([figure.n]) if figure.name == FLIPS else counted([figure.n], "reply")
     return [name, before, now, "", rests_on if figure.elicitation else unit.text]
 
 
@@ -173,8 +173,8 @@ def baseline_lines(history: HistoryReading) -> Iterator[str]:
         origin = f"from round {baseline.accepted} on" if baseline.accepted else "the run"
         yield (
             f"baseline {baseline.number} of {baseline.at[:10]}: {origin}{_received(baseline)}, "
-            f"{counted([len(baseline.items)])}, "
-            f"{replies_of(baseline.n_replies)} per item, false alarms at most {baseline.alpha:.0%}"
+            f"{counted([len(baseline.items)])}, {counted([baseline.n_replies], 'reply')} per item, "
+            f"false alarms at most {baseline.alpha:.0%}"
         )
 
 

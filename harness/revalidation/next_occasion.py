@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from harness.errors import RunError
+from harness.files.plain_text import counted
 from harness.files.regular_files import read_file
-from harness.report.formatting import counted
 from harness.revalidation.schedule import MAX_AHEAD
 from harness.runs.run_folder import RunFolder
 

@@ -10,6 +10,7 @@ from msgspec import structs
 from harness.analysis.reply_dates import reply_dates
 from harness.app.run import how_to_resume
 from harness.errors import ExitCode, HarnessError, RunError
+from harness.files.plain_text import counted
 from harness.files.regular_files import read_file, write_file, writing_to
 from harness.judging.judges.config import explained
 from harness.judging.storage.verdict_log import VerdictLog
@@ -44,7 +45,6 @@ from harness.revalidation.occasion import (
 )
 from harness.revalidation.records import JudgeLook, Look, ProviderReport
 from harness.revalidation.schedule import is_ahead, time_until_due
-from harness.revalidation.sentences import replies_of
 from harness.revalidation.watched_judges import watched_judges
 from harness.runs.run_folder import RunFolder
 from harness.tasks import write_task
@@ -312,7 +312,7 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
     n_asked = n_to_ask(sitting, looks, had_alarm=had_alarm)
     numbers = [str(look.number) for look in looks if look.streams]
     parts = [f"the replies of round {', '.join(numbers)}"] if numbers else []
-    parts += [f"{replies_of(n_asked)} per item requested again"] if n_asked else []
+    parts += [f"{counted([n_asked], 'reply')} per item requested again"] if n_asked else []
     held = " and ".join(parts)
     baseline = accepted_baseline(sitting, looks)
     if n_asked:
@@ -331,7 +331,7 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
     baseline = sitting.baseline
     text = (
         f"Baseline {baseline.number} of this run contains {held}: "
-        f"{replies_of(baseline.n_replies)} per item. The chance of a false alarm is "
+        f"{counted([baseline.n_replies], 'reply')} per item. The chance of a false alarm is "
         f"{baseline.alpha:.0%} for each baseline."
     )
     lines = [text]

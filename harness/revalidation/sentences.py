@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from harness.files.plain_text import visible
+from harness.files.plain_text import counted, visible
 from harness.report.date_axis import MONTHS
-from harness.report.formatting import counted, percent
+from harness.report.formatting import percent
 from harness.revalidation.baseline_design import N_LOOKS, WANTED_SHARE
 from harness.revalidation.fail_on import model_change, shown
 from harness.revalidation.records import ALARMS
@@ -100,11 +100,6 @@ def day(at: str, now: str) -> str:
     time = datetime.fromisoformat(at)
     year = f" {time.year}" if at[:4] != now[:4] else ""
     return f"{time.day} {MONTHS[time.month - 1]}{year}"
-
-
-def replies_of(n: int) -> str:
-    """Return a number of replies followed by its noun."""
-    return "1 reply" if n == 1 else f"{n} replies"
 
 
 def _power(judge: JudgeLook, baseline: Baseline) -> str:

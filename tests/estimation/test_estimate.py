@@ -340,3 +340,27 @@ def test_items_that_do_not_fit_are_refused(run, tmp_path, fields, message):
 def test_100_000_items_take_less_than_500_mb(tmp_path):
     """Items are streamed: the peak resident memory of the whole process stays bounded."""
     assert peak_mb(tmp_path, 100_000) <= LARGEST_MB
+
+
+@pytest.mark.slow
+def test_positive_options_are_added_as_the_message_says(tmp_path, monkeypatch):
+    """The message came again after its advice was followed, as a run keeps its copy of the task."""
+    monkeypatch.chdir(tmp_path)
+    rated = "".join(f"d{n},Text number {n}.,{'ab'[n % 2]},{'abb'[n % 3]},a\n" for n in range(24))
+    Path("rated.csv").write_text(f"doc,text,ann,bo,cy\n{rated}", encoding="utf-8")
+    write_items(Path("new.jsonl"), 5, first=100)
+    words = ("--raters", "ann,bo,cy", "--property", "the letter")
+    assert invoke("curate", "import", "rated.csv", "--as", "letters", *words).exit_code == 0
+    running = ("run", "--task", "letters", "--judges", "random", "--out", "runs", "--quiet")
+    estimating = ("--judge", "random", "--items", "new.jsonl")
+
+    def ran():
+        assert invoke(*running).exit_code == 0
+        return max(Path("runs").iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+
+    refused = invoke("estimate", ran(), *estimating)
+    assert "then run the judges on the task again" in str(refused.exception)
+    described = Path("letters/task.yaml")
+    described.write_text(f"{described.read_text('utf-8')}\npositive: [a]\n", encoding="utf-8")
+    estimated_now = invoke("estimate", ran(), *estimating)
+    assert estimated_now.exit_code == 0, estimated_now.stderr

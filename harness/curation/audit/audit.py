@@ -35,7 +35,7 @@ from harness.curation.audit.response_checks import (
 from harness.curation.audit.sufficiency import sufficiency_findings
 from harness.curation.audit.text_checks import SIMILAR, duplicates, items_by_pattern
 from harness.curation.versions.task_export import verdicts_of
-from harness.report.formatting import counted
+from harness.files.plain_text import counted
 from harness.runs.sources import source_on_task
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.curation.audit.rating_checks import is_low
+from harness.files.plain_text import counted
 from harness.report.charts import IntervalRow, Titles, interval_chart
-from harness.report.formatting import counted, number, p_value
+from harness.report.formatting import number, p_value
 from harness.report.html.rendering import render
 from harness.report.text_table import draw_table, paragraph
 
@@ -189,7 +190,7 @@ def audit_page(audit: Audit) -> str:
         {
             "audit": audit,
             "counts": counts_of(audit),
-            "headline": f"{n} finding{'' if n == 1 else 's'}" if n else "No findings",
+            "headline": counted([n], "finding") if n else "No findings",
             "summary": list(_summary(audit)),
             "findings": [_row(finding) for finding in audit.findings],
             "chart": _chart(compared) if compared else None,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.curation.audit.finding import Finding, RaterFacts
-from harness.report.formatting import counted
+from harness.files.plain_text import counted
 from harness.stats.inference.estimate import share_interval
 from harness.stats.raters.excess_agreement import ExcessAgreement, excess_agreement
 from harness.stats.raters.rater_deviation import (

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.curation.audit.finding import Finding
 from harness.curation.audit.rating_checks import LEVEL, RatedChoices
-from harness.report.formatting import counted
+from harness.files.plain_text import counted
 from harness.stats.raters.rater_deviation import same_answer_p_values
 from harness.tasks import CANNOT_ASSESS
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.files.plain_text import counted
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import is_date, is_number, text_of
 from harness.tasks.columns.column_words import contains_word
@@ -82,7 +83,7 @@ def heading_of(rows: Sequence[Cells], lines: Sequence[int], header: int | None) 
         return Heading(names, place - 1, note)
     named = [str(cell).strip() if cell is not None else "" for cell in rows[place]]
     names = [str(rows[place][k]) if name else f"Unnamed: {k}" for k, name in enumerate(named)]
-    titles = f"{place} title {'row' if place == 1 else 'rows'} above the header left out"
+    titles = f"{counted([place], 'title row')} above the header left out"
     return Heading(names, place, titles if place and header is None else "")
 
 

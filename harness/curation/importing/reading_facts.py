@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.files.plain_text import number_of, visible
+from harness.files.plain_text import counted, visible
 from harness.tasks.columns.table_reader import Rejected, TableAnswer, TableItem
 from harness.tasks.item import OPEN_SCALES
 
@@ -109,9 +109,9 @@ class ReadingFacts:
         """Describe the counts on one line, and the first item with its ratings on another."""
         uses = ", ".join(f"{value}: {n}" for value, n in self.values.most_common(N_SHOWN))
         more = ", ..." if len(self.values) > N_SHOWN else ""
-        sizes = [number_of("item", len(self.items)), number_of("rater", len(self.raters))]
-        sizes.append(f"{number_of('rating', *self.items.values())} each")
-        sizes += [number_of("unusable cell", self.n_unused)] if self.n_unused else []
+        sizes = [counted([len(self.items)]), counted([len(self.raters)], "rater")]
+        sizes.append(f"{counted(self.items.values(), 'rating')} each")
+        sizes += [counted([self.n_unused], "unusable cell")] if self.n_unused else []
         counts = f"{', '.join(sizes)} ({uses}{more})"
         ratings = ", ".join(f"{who}: {value}" for who, value in self.example)
         return clipped(counts), clipped(f"{self.first_item}: {ratings}")

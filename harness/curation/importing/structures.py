@@ -128,10 +128,15 @@ def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
 
 
 def with_marks(table: Table) -> Table:
-    """Convert several columns of crosses, or blanks, to 1 and 0, as a cross alone is no answer."""
+    """Convert columns that contain one kind of cross and blanks to 1 and 0.
+
+    Two kinds, such as a check mark and a cross, are two answers and stay as they are.
+    """
     few = {n: of.values for n, of in table.columns.items() if 0 < len(of.values) <= N_PAIR}
-    marked = [n for n, values in few.items() if {*map(str.casefold, values)} <= CROSSES]
-    for name in marked if len(marked) > N_PAIR else ():
+    kinds = {name: {*map(str.casefold, values)} for name, values in few.items()}
+    marked = [name for name, of in kinds.items() if of <= CROSSES]
+    is_one_kind = len({mark for name in marked for mark in kinds[name]}) == 1
+    for name in marked if is_one_kind and len(marked) > N_PAIR else ():
         column = table.columns[name]
         table = table.with_column(name, [str(int(bool(cell))) for cell in column.by_row()])
     return table

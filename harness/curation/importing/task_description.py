@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.files.plain_text import number_of
+from harness.files.plain_text import counted
 from harness.tasks.item import OPEN_SCALES
 from harness.tasks.write import Field
 
@@ -75,8 +75,8 @@ def commented(
         yield field("ranks_by", RANKS_BY)
     yield field("raters", RATERS)
     yield field("rater_ids", RATER_IDS)
-    given = number_of("rating", sum(raters.values()))
-    yield Field("", comment=f"{number_of('rater', len(raters))} gave {given}.")
+    given = counted([sum(raters.values())], "rating")
+    yield Field("", comment=f"{counted([len(raters)], 'rater')} gave {given}.")
     if "ignore_labels" in described:
         yield field("ignore_labels", "Labels to count and leave out.")
     if "text" in described:

@@ -14,9 +14,10 @@ from harness.analysis import validate
 from harness.curation.audit import audit_task
 from harness.curation.audit.audit_report import TITLES, capitalized
 from harness.errors import TaskError
+from harness.files.plain_text import counted
 from harness.files.regular_files import reader, write_file, writing_to
 from harness.files.tables import read_rows
-from harness.report.formatting import counted, estimate
+from harness.report.formatting import estimate
 from harness.report.judge_card import markdown
 from harness.report.judge_charts import MEASURES
 from harness.runs.sources import source_of_verdicts

@@ -11,10 +11,10 @@ from harness.curation.importing.convert import VERDICTS
 from harness.curation.importing.new_folder import new_folder
 from harness.curation.versions.task_export import verdicts_of
 from harness.errors import TaskError
+from harness.files.plain_text import counted
 from harness.files.regular_files import write_file
 from harness.files.tables import read_rows
 from harness.files.tables.writer import csv_text
-from harness.report.formatting import counted
 from harness.tasks import CHANGELOG, record_change
 from harness.tasks.write import write_version
 

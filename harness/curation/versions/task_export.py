@@ -15,7 +15,7 @@ from harness.curation.importing.convert import VERDICT, VERDICTS
 from harness.curation.importing.new_folder import new_folder
 from harness.curation.importing.source_formats import source_rows
 from harness.errors import TaskError
-from harness.files.plain_text import number_of
+from harness.files.plain_text import counted
 from harness.files.regular_files import read_file, write_file, writing_to
 from harness.files.tables import LIMITS, read_rows
 from harness.files.tables.checks import as_text
@@ -51,7 +51,7 @@ class ExportSummary:
 
     def __str__(self) -> str:
         counts = {"item": self.n_items, "rating": self.n_ratings, "verdict": self.n_verdicts}
-        return ", ".join(number_of(noun, n) for noun, n in counts.items())
+        return ", ".join(counted([n], noun) for noun, n in counts.items())
 
 
 def sidecar_of(path: Path) -> Path:

@@ -15,8 +15,8 @@ from harness.extras.experiments.self_test_text import (
     share_line,
     shown_shares,
 )
+from harness.files.plain_text import counted
 from harness.report.charts import IntervalRow, Titles, interval_chart
-from harness.report.formatting import counted
 from harness.report.html.rendering import render
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ from harness.extras.probe.perturbations import (
     SWAPPED,
     ProbeName,
 )
+from harness.files.plain_text import counted
 from harness.judging.parsing.verdict import PairValue, with_swapped_answers
 from harness.stats import Estimate
 from harness.stats.inference.bootstrap import Resampling
@@ -352,7 +353,7 @@ def _rate(pairs: Sequence[_Pair], counted: Sequence[_Pair]) -> Estimate:
 
 def headline(probe: Probe) -> str:
     """Return a line with the numbers of items and variants."""
-    items = "1 item" if probe.n_items == 1 else f"{probe.n_items} items"
+    items = counted([probe.n_items])
     return f"{probe.task}: {items}, each unchanged and in {probe.n_perturbations} variants"
 
 

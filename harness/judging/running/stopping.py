@@ -10,6 +10,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from harness.files.plain_text import counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -84,7 +86,7 @@ def _leave_terminal() -> None:
 
 def waiting_for(n_replies: int) -> str:
     """Return the line to show after a request to stop, with the number of replies in flight."""
-    replies = "1 reply" if n_replies == 1 else f"{n_replies} replies"
+    replies = counted([n_replies], "reply")
     waiting = f"Waiting for {replies} already requested. " if n_replies else "Stopping. "
     return f"{waiting}Press Ctrl-C again to stop now."
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.files.plain_text import visible
+from harness.files.plain_text import counted, visible
 from harness.report import (
     abstention_table,
     annotator_charts,
@@ -21,7 +21,6 @@ from harness.report import (
 from harness.report.beta_selections import SELECTION_NOTE, selection_table
 from harness.report.charts import draw_interval, items_link
 from harness.report.checklist import checklist
-from harness.report.formatting import counted
 from harness.report.glossary import GLOSSARY
 from harness.report.html.item_table import item_block, item_filters
 from harness.report.html.rendering import render

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.files.plain_text import counted, reach
 from harness.report import formatting, words
 from harness.report.glossary import GLOSSARY, paper_symbol
 
@@ -130,6 +131,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"counted": counted, "reach": reach}
     environment.filters["code"] = _code
     environment.filters["breakable"] = _breakable
     environment.filters["terms"] = _terms

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis.recommendation_checks import ANNOTATOR_TEST, ONE_HUMAN
+from harness.files.plain_text import counted
 from harness.report.certainty_charts import stratum_words
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import (
     about,
-    counted,
     level_text,
     listed,
     number,

@@ -91,6 +91,9 @@ REMARKS = _words("n/a na n.a. #n/a - -- ? . skip skipped missing unknown unclear
     "don't know", "dont know", "do not know", "i don't know", "idk", "dk", "not sure", "unsure",
     "cannot say", "can't say", "cannot tell", "can't tell", "cannot assess", "not applicable",
     "no answer", "prefer not to say", "no opinion",
+    "keine angabe", "k.a.", "weiß nicht", "weiss nicht", "unsicher", "ne sait pas",
+    "je ne sais pas", "sans avis", "no sé", "no sabe", "não sei", "sem resposta", "non so",
+    "不确定", "不知道", "无法判断",
 }  # fmt: skip
 TIES = _words("tie tied draw both equal same neither bothbad")
 YES = _words(

@@ -414,3 +414,37 @@ def test_short_remarks_that_name_their_rater_were_offered_as_texts_of_the_item(t
     commands = [row for row in joined(result.stdout).splitlines() if "harness curate import" in row]
     assert not any("Comments" in command for command in commands)
     assert any("Customer wrote" in command for command in commands)
+
+
+def test_a_check_mark_and_a_cross_are_two_answers(tmp_path):
+    """Both became 1, as if a cross alone were a mark."""
+    rows = [
+        [i, texts(i), *("✓" if (i * 7 + k * 3) % 4 < 2 else "✗" for k in range(len(NAMES)))]
+        for i in range(N)
+    ]
+    written(tmp_path, ["id", "text", *NAMES], rows)
+    made = imported(tmp_path, "--raters", ",".join(NAMES))
+    assert made.returncode == 0, made.stderr
+    ratings = load_task(tmp_path / "made").ratings
+    marks = {(r.item, r.rater): r.value for r in ratings}
+    assert marks == {
+        (str(i), who): row[2 + k] for i, row in enumerate(rows) for k, who in enumerate(NAMES)
+    }
+
+
+@pytest.mark.parametrize("remark", ["keine Angabe", "ne sait pas", "no sabe", "不知道"])
+def test_a_remark_in_the_raters_language_is_asked_about(tmp_path, remark):
+    """It became an option of its own, unsaid."""
+    rows = [
+        [
+            i,
+            texts(i),
+            *(remark if (i + k) % 8 == 0 else "AB"[(i * 7 + k) % 3 % 2] for k in range(3)),
+        ]
+        for i in range(N)
+    ]
+    written(tmp_path, ["id", "text", *NAMES], rows)
+    asked = imported(tmp_path, "--raters", ",".join(NAMES))
+    assert asked.returncode == 2
+    assert f"--ignore {remark}" in asked.stdout.replace("'", "")
+    assert f"--abstain {remark}" in asked.stdout.replace("'", "")
