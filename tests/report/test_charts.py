@@ -17,6 +17,7 @@ from support.analysis_inputs import (
 )
 
 from harness.analysis import validate
+from harness.files.plain_text import reach
 from harness.report import all_charts, page
 from harness.report.certainty_charts import (
     bin_name,
@@ -25,7 +26,6 @@ from harness.report.certainty_charts import (
     stratum_words,
 )
 from harness.report.charts import HeatCells, Overlay, Series, Titles, heat_map, line_chart
-from harness.report.formatting import reach
 from harness.report.html.summaries import no_sweep_reason
 from harness.report.judge_charts import (
     metric_groups,
