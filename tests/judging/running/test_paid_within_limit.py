@@ -176,7 +176,10 @@ def billed_usd(judges, stub, provider):
     return total / 1e6
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(  # a run each: half of the profile's examples
+    max_examples=settings.default.max_examples // 2,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(SCENARIO)
 @example(scenario_of(30, 0.025, obeys=False, reply=5000))
 @example(scenario_of(10, 0.05, ("response_set", "forced_choice"), obeys=False, set_reply=5000))
