@@ -299,14 +299,14 @@ def _read_checks(path: Path, task: Task) -> Iterator[Step]:
 
 
 def instructions_version(task: Task) -> str:
-    """Return a hash prefix as the version of the instructions, options and questions shown."""
+    """Return a SHA-256 prefix as the version of the instructions, options and questions."""
     names = {"property", "instructions", "options", "response_sets", "abstain"}
     questions = {task.scale: OPEN_QUESTIONS[task.scale]} if task.is_open else QUESTIONS
     return _version({**{name: task.described()[name] for name in names}, "questions": questions})
 
 
 def shown_version(task: Task, item: Item) -> str:
-    """Return a hash prefix as the version of an item and its options as shown."""
+    """Return a SHA-256 prefix as the version of an item and its options as shown."""
     image = task.images.get(item.id)
     names = ("scale", "options", "response_sets", "bounds", "abstain")
     described = task.described()

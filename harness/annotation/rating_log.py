@@ -1,8 +1,8 @@
 """Append-only log of a rater's answers. Each is saved before the next question is shown.
 
-The first line names the task and the rater. Each later line is an answer, a skip, or a withdrawn
-answer (with the value null). The last line for an item and elicitation counts. Lines end with a
-checksum, as in the verdict log.
+The first line names the task and the rater. Each later line is an answer, a skip, or the
+withdrawal of an earlier answer (with the value null). The last line for an item and elicitation
+counts. Lines end with a checksum, as in the verdict log.
 """
 
 from __future__ import annotations

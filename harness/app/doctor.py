@@ -169,7 +169,7 @@ def _contact(spec: JudgeSpec, url: str) -> str:
 async def _status_of(url: str, spec: JudgeSpec) -> int | None:
     """Send a request with the judge's key, if set.
 
-    Return the HTTP status, or None after a time-out.
+    Return the HTTP status, or None if no response arrived.
     """
     import aiohttp  # noqa: PLC0415 -- only when a server is contacted
 

@@ -47,7 +47,7 @@ def embedder_of(task: Task, registry: Callable[[], Mapping[str, JudgeSpec]]) -> 
     Raises
     ------
     JudgeError
-        If the task names a model that isn't an embedding model.
+        If the model that the task names is unknown or isn't an embedding model.
     """
     if task.embedding is None:
         return None
@@ -149,7 +149,7 @@ def _check_complete(
 
 
 def run_cost_usd(folder: RunFolder, verdicts: LogReading | None = None) -> float:
-    """Return the cost in USD of all replies in a run, including embeddings.
+    """Return the cost in USD of all replies that a run paid for, including embeddings.
 
     ``verdicts`` are the run's verdicts, if already loaded.
     """

@@ -72,7 +72,7 @@ class JudgeSearch:
 
     @property
     def path(self) -> Path:
-        """The search's folder, whose name is determined by the settings."""
+        """The search's folder. Task, judge and options determine its name."""
         own = self.settings
         said = (
             *(self.task.content_hash, self.judge, self.server.base_url, *self.options.words()),

@@ -538,7 +538,7 @@ def overshoots(plan: Plan) -> list[Overshoot]:
 
 
 def _remote_and_own(plan: Plan) -> tuple[JudgeSpec, ...]:
-    """Return the specifications of all judges and of the embedding model, if any."""
+    """Return the specifications that receive requests: the judges and any embedding model."""
     return (*plan.specs, *([plan.embedder] if plan.embedder else []))
 
 

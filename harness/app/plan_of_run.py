@@ -181,7 +181,7 @@ def plan_other_items(
     limit: Limit = NO_LIMIT,
     server: Server = NO_SERVER,
 ) -> Plan:
-    """Plan one reply from a run's judge for each of some items that aren't in the run's task.
+    """Plan one verdict from a run's judge for each of some items that aren't in the run's task.
 
     Parameters
     ----------

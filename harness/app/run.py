@@ -307,7 +307,7 @@ class _Session:
             note_paid(self.folder, budget)
 
     def open_store(self) -> Store:
-        """Open the shared store, or the cache if no shared store is set."""
+        """Open the shared store if one is set, or else the cache, unless replies aren't stored."""
         place, say = self.place, self.observer.say
         if place.store is not None:
             return shared_store(

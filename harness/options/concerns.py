@@ -142,7 +142,7 @@ class Seed(Options):
 
 
 class Quick(Options):
-    """Options for the size of a simulation."""
+    """Option for the size of a simulation."""
 
     quick: bool = option(False, "Run a smaller simulation: at most about a minute on two cores.")
 
@@ -346,7 +346,7 @@ class MaxCost(Options):
 
 
 class Limit(MaxCost):
-    """Options for the cost limit of a run, and for enforcing it softly."""
+    """Options for a run's cost limit, a soft limit, and continuing past unreadable replies."""
 
     max_cost_soft: bool = option(
         False,

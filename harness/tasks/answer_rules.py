@@ -104,7 +104,7 @@ def _option(value: object, rules: AnswerRules) -> tuple[str, bool]:
 
 
 def _open_answer(value: object, rules: AnswerRules) -> tuple[str, bool]:
-    """Return an answer on an open scale or a foreign label, and whether it is foreign."""
+    """Return an open answer, CANNOT_ASSESS or a foreign label, and whether it is foreign."""
     text = as_text(value).strip()
     if text in rules.foreign:
         return text, True

@@ -37,7 +37,7 @@ REMEDY = "Correct 'columns', 'derive', 'rename' or 'n_raters' under 'datasets' i
 class DatasetTable:
     """The table in a task's data set.
 
-    Raises `TaskError` if the table is unreadable or incomplete.
+    Raises `TaskError` if the table can't be read or lacks a column.
     """
 
     def __init__(self, file: TaskFile, folder: Path) -> None:

@@ -44,7 +44,9 @@ HumanElicitation = AnswerKind
 
 
 def path_inside(folder: Path, name: str, field: str) -> Path:
-    """Return the path of a file with links resolved, and check that it is inside the folder.
+    """Return the path of a file, after checking that it is inside the folder.
+
+    Links are resolved for the check only.
 
     Raises
     ------
@@ -137,7 +139,7 @@ Item.fields = property(_fields_of)  # type: ignore[assignment]  # not a slot, bu
 
 
 def unit_numbers(items: Iterable[Item]) -> list[int]:
-    """Number the items' resampling units in order of occurrence, and return each item's number."""
+    """Number resampling units in order of occurrence. Return the number of each item's unit."""
     numbers: dict[tuple[bool, str], int] = {}
     return [numbers.setdefault(item.unit, len(numbers)) for item in items]
 

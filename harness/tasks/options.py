@@ -178,7 +178,7 @@ def split_label(name: str) -> KeyedLabel | None:
 
 
 def keyed_labels(names: Iterable[str]) -> dict[str, KeyedLabel]:
-    """Return each name's key and label if all keys are of one kind, else an empty dict.
+    """Return each name's key and label if all names have keys of one kind, else an empty dict.
 
     If a scale names only its ends, a number without a name is its own label.
 

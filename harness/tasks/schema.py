@@ -95,8 +95,8 @@ class AltTestFields(Frozen):
     quality : dict of str to float
         Weight of each rater: a number above 0 for every rater.
     combine : tuple of tuple of str
-        Two sets of raters who rated different items. Each pair of raters from both sets becomes a
-        combined rater.
+        Two sets of raters who rated different items. Each pair with one rater from each set becomes
+        a combined rater.
     """
 
     eps: float | None = Field(None, ge=0, lt=1)

@@ -139,7 +139,7 @@ def _field_yaml(field: Field) -> str:
 
 
 def _value_yaml(value: object) -> str:
-    """Return the YAML text that follows a field's name. A list or mapping begins on a new line."""
+    """Return the YAML text that follows a field's name. Nested values begin on a new line."""
     text = yaml.dump(
         value,
         Dumper=_PlainDumper,

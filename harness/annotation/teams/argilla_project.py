@@ -156,7 +156,7 @@ def read_export(content: bytes, where: str) -> list[TeamAnswer]:
     Raises
     ------
     TaskError
-        If the file contains no such records. The message names the location.
+        If the file isn't such an export. The message names the location.
     """
     try:
         records = msgspec.json.decode(content, type=list[_Record])

@@ -134,7 +134,7 @@ def _audited_verdicts(
 
 
 def _open_audit(task: Task, name: str | None) -> Audit:
-    """Audit a task without options, for duplicates, copied ratings and items with one rater."""
+    """Audit a task without options: texts, answers, copied ratings and items with one rater."""
     findings = [
         *_duplicate_findings(task),
         *label_findings(task),

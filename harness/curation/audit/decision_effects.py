@@ -162,7 +162,10 @@ def usual_answers(source: Source) -> Iterator[tuple[str, FloatArray]]:
 
 
 def _lower_bound(source: Source, human_modes: FloatArray, judge_modes: FloatArray) -> float:
-    """Return the lower end of a judge's hit-rate interval, clustered by group. 0 without groups."""
+    """Return the lower end of a judge's hit-rate interval, with groups as units.
+
+    It is 0 if no item has answers from both the raters and the judge.
+    """
     hits = (human_modes * judge_modes).sum(axis=1)
     answered = np.flatnonzero(~np.isnan(hits)).tolist()
     units = {source.items[i].unit for i in answered}

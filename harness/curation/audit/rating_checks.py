@@ -91,7 +91,7 @@ def single_rater_items(task: Task) -> Iterator[Finding]:
 
 
 def option_findings(task: Task) -> Iterator[Finding]:
-    """Find options that nobody chose, and options or labels that differ only in spelling."""
+    """Find options that nobody chose, and labels that differ only in case or punctuation."""
     used = Counter(key for rating in task.ratings for key in rating.labels)
     unused = tuple(option.key for option in task.options if not used[option.key])
     if unused:
@@ -120,7 +120,7 @@ def option_findings(task: Task) -> Iterator[Finding]:
 
 
 def spelt_twice(task: Task) -> tuple[tuple[str, str], ...]:
-    """Return (option key, other key or ignored label) pairs that differ only in spelling."""
+    """Return (option key, other key or ignored label) pairs that differ in case or punctuation."""
     first: dict[str, str] = {}
     pairs = []
     labels = [(option.key, option.label) for option in task.options]
@@ -278,7 +278,7 @@ def _pairs_in_words(pairs: Iterable[tuple[str, str, ExcessAgreement]]) -> str:
 
 
 def is_low(fact: RaterFacts) -> bool:
-    """Return whether a rater's agreement is below expectation, significantly and by 0.05."""
+    """Return whether a rater's agreement is significantly below expectation, by at least 0.05."""
     if fact.p_adjusted is None or fact.agreement is None or fact.expected is None:
         return False
     return fact.p_adjusted <= LEVEL and fact.expected - fact.agreement >= MIN_DIFFERENCE

@@ -120,7 +120,7 @@ def _always(
 
 
 def identical_raters(task: Task) -> Iterator[Finding]:
-    """Find raters who share at least 30 items and gave the same answers to all of them."""
+    """Find raters who rated the same items, at least 30, and gave the same answers to all."""
     answers: dict[str, dict[tuple[str, str], str | tuple[str, ...]]] = defaultdict(dict)
     for r in task.ratings:
         answers[r.rater][r.item, r.elicitation] = r.value
@@ -220,6 +220,6 @@ def _one_letter_apart(first: str, second: str) -> bool:
 
 
 def _is_no_answer(name: str) -> bool:
-    """Return whether an answer has no letters, or is one repeated key or part of a keyboard row."""
+    """Return whether an answer has no letters or digits, repeats one, or is a filler like asdf."""
     text = name.strip().casefold()
     return text in NO_ANSWERS or NO_LETTERS.fullmatch(text) is not None

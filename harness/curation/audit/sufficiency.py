@@ -117,7 +117,7 @@ def _interval_width(rated: RatedChoices) -> Iterator[Finding]:
 
 @cache
 def items_for_width(half: float) -> int:
-    """Return the smallest number of items with which every share's interval is narrow enough."""
+    """Return the smallest number of items at which no share's interval has a larger half-width."""
     n = 1
     while _half_width(n) > half:
         n += 1

@@ -35,8 +35,8 @@ def duplicates(task: Task, items: Sequence[Item]) -> tuple[list[Cluster], list[C
     """Return clusters of items with duplicate texts, and clusters of near-duplicates.
 
     A cluster contains ids in file order. Its items share a criterion. Case, punctuation and spaces
-    are ignored. Texts are similar if, in every field that judges see, their sets of 5-character
-    shingles have a Jaccard similarity of at least 0.8.
+    are ignored. Texts are near-duplicates if, in every field that judges see, their sets of
+    5-character shingles have a Jaccard similarity of at least 0.8.
     """
     by_text: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for item in items:

@@ -84,14 +84,14 @@ class _Ratings:
 
     @property
     def beta(self) -> FloatArray:
-        """Return beta's posterior, which is close to 0 if sets can't differ from choices."""
+        """Posterior of beta, which is close to 0 if sets can't differ from choices."""
         if self.task.space.fully_specified or not self.task.sensitivity:
             return beta_posterior(0, 10**6)
         return beta_posterior(*self.pairs)
 
     @property
     def unpaired(self) -> IntArray:
-        """Return the items without a pair, in random order."""
+        """Items without a pair, in random order."""
         joint = self.human.joint
         n = len(self.human.items)
         free = np.ones(n, np.bool_) if joint is None else ~joint.any(axis=(1, 2))

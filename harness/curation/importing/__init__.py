@@ -1,4 +1,4 @@
-"""Creating a task folder from a table, or from a commented example."""
+"""Creating a task folder from a table, or a commented example of a task folder."""
 
 from harness.curation.importing.convert import (
     ImportSummary,

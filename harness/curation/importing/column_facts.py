@@ -214,7 +214,7 @@ class Facts:
         return n_known >= MOST * sum(labels.values())
 
     def _is_addressed(self, name: str) -> bool:
-        """Return whether a column named after items, or without a name, contains addresses."""
+        """Return whether a column named after items, or only numbered, contains addresses."""
         is_named = self.called(name, ITEMS) or name in self.opaque
         return is_named and self.all_values(name, is_address)
 

@@ -127,7 +127,7 @@ def _is_whole(name: str, words: frozenset[str]) -> bool:
 
 
 def of_sides(facts: Facts, names: Iterable[str]) -> Iterator[str]:
-    """Yield pairs of columns that are named after the same two sides as texts."""
+    """Yield the columns of each pair that is named after the same two sides as texts."""
     texts = [name for name in facts.table.columns if facts.is_prose(name)]
     sides = [_sides(*pair) for pair in combinations(texts, 2) if are_pair(*pair)]
     others = [n for n in names if not facts.called(n, column_words.PEOPLE)]

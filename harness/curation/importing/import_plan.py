@@ -274,7 +274,10 @@ def _plans(
 def _pictured(
     table: Table, mapping: ColumnMapping, draft: RoleDraft, roles: Mapping[str, Sequence[str]]
 ) -> tuple[Table, ColumnMapping, Pictures]:
-    """Read items' images. If a file is missing, drop the column, unless the user named it."""
+    """Find items' images. If one can't be used, drop the image role and add a note.
+
+    If the user named the column, the error is raised instead.
+    """
     if not mapping.image:
         return table, mapping, {}
     try:

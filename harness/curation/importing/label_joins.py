@@ -14,7 +14,10 @@ JOINS = (*RARE_MARKS, ",", "+", "/", "&")
 
 
 def separator_of(names: Sequence[str]) -> str:
-    """Return the separator that divides names into other labels or recurring parts, or ""."""
+    """Return the separator that divides names into other labels or recurring parts, or "".
+
+    All parts must be labels or recur. For a rare separator, one is enough.
+    """
     for mark in JOINS:
         joined = [name for name in names if mark in name.strip(mark)]
         parts = [part.strip().casefold() for name in joined for part in name.split(mark)]

@@ -268,7 +268,7 @@ def item_keys(draft: RoleDraft) -> list[tuple[str, ...]]:
 
 
 def _named_item(draft: RoleDraft, rater: str) -> list[tuple[tuple[str, ...], str]]:
-    """Return the item and rater if the item has several columns or the rater's column is known."""
+    """Return a known rater and an item of several columns, or one if the user named the rater."""
     free = draft.free()
     if not rater:
         known = [n for n in free if draft.facts.is_name(n) and _favours(draft, "", n) >= 1]
@@ -630,7 +630,7 @@ def _machines(draft: RoleDraft) -> list[str] | None:
 
 
 def _named_models(draft: RoleDraft) -> list[str]:
-    """Return the raters whose names are models', and ask about similar names."""
+    """Return the raters named like models, and ask about them and about unclear names."""
     column = draft.mapping.rater
     raters = draft.facts[column].values
     who = who_are_raters(column, raters)

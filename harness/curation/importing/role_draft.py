@@ -83,7 +83,7 @@ class RoleDraft:
         self.mapping = self.mapping.with_roles(new)
 
     def anew(self) -> RoleDraft:
-        """Return a copy of the draft with the same roles and facts."""
+        """Return a new draft with the same roles and facts, but without doubts and notes."""
         draft = RoleDraft(self.table, self.mapping, self.fixed)
         draft.facts = self.facts
         return draft

@@ -128,7 +128,7 @@ def find_rated_once(draft: RoleDraft) -> bool:
 
 
 def _counts_raters(draft: RoleDraft, name: str) -> bool:
-    """Return whether a column is named after a number of raters and contains numbers above 1."""
+    """Return whether a column is named after many raters and has whole numbers, some above 1."""
     facts = draft.facts
     return (
         facts.called(name, COUNTED)

@@ -110,7 +110,7 @@ class AnswerReader:
         return {label for text in texts for label in labels_of(text)[0]}
 
     def answers(self) -> Iterator[CellAnswer]:
-        """Yield the answers row by row: the raters' first, then the judges'."""
+        """Yield the answers row by row, in each row first the raters' and then the judges'."""
         mapping = self.mapping
         if mapping.votes:
             yield from self._voted()

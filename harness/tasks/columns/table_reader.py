@@ -217,9 +217,9 @@ class TableReader:
         return self._lines[row]
 
     def rated(self) -> Iterator[TableItem | TableAnswer | Rejected]:
-        """Yield each item that has a usable rating before this rating.
+        """Yield all entries, with each item just before its first usable rating.
 
-        Reject rows without a rating.
+        In a table with a row per item, reject rows without a rating.
         """
         unrated: dict[str, TableItem] = {}
         for entry in self.read():
