@@ -10,21 +10,22 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from support.public_shapes import PEOPLE, PublicShape, pick, raters_of, sentence, table_text
+from support.public_shapes import (
+    PEOPLE,
+    PublicShape,
+    json_lines,
+    pick,
+    raters_of,
+    sentence,
+    shape_of,
+    table_text,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 N = 18
 YES_NO = ("yes", "no")
-
-
-def _lines(rows: Iterable[object]) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def _shape(name: str, content: str, ratings: Iterable[tuple[str, str, object]] = ()) -> PublicShape:
-    return PublicShape(name, content, Counter(ratings))  # type: ignore[arg-type]  # str or tuple
 
 
 def _rated(labels: Sequence[str], n: int = 3) -> list[tuple[int, int, str]]:
@@ -49,7 +50,7 @@ def posts_and_targets() -> PublicShape:
             rows.append([*row, *((target, f"{target} are slow") if is_group else ("", ""))])
         for name, value in (("intent", intent), ("sex", lewd), ("offensive", offensive)):
             ratings.append((f"{i} {name}", f"A{w}XJ4", value))
-    return _shape("sbic.csv", table_text(rows), ratings)
+    return shape_of("sbic.csv", table_text(rows), ratings)
 
 
 def direct_assessments() -> PublicShape:
@@ -62,7 +63,7 @@ def direct_assessments() -> PublicShape:
                 w, score = f"w{(i + s + 3 * k) % 5}", 20 + (i * 17 + s * 31 + k * 7) % 80
                 rows.append([f"h{i % 6}", w, "de", "en", "SYSTEM", f"online-{'AB'[s]}", i, score])
                 ratings.append((f"{i} {s}", w, str(score)))
-    return _shape("ad_latest.csv", table_text(rows), ratings)
+    return shape_of("ad_latest.csv", table_text(rows), ratings)
 
 
 def chosen_and_rejected() -> PublicShape:
@@ -74,7 +75,7 @@ def chosen_and_rejected() -> PublicShape:
         }
         for i in range(N)
     ]
-    return _shape("hh.jsonl", _lines(rows))
+    return shape_of("hh.jsonl", json_lines(rows))
 
 
 def aggregated_units() -> PublicShape:
@@ -86,7 +87,7 @@ def aggregated_units() -> PublicShape:
         share = ("1.0", "0.6667", "0.3452")[i % 3]
         row = [6811 + i, "FALSE", "finalized", 3 + i % 2, f"2/{1 + i % 28}/15 3:{10 + i}"]
         rows.append([*row, label, share, "", sentence(i)])
-    return _shape("aggregated.csv", table_text(rows))
+    return shape_of("aggregated.csv", table_text(rows))
 
 
 def argument_quality() -> PublicShape:
@@ -107,7 +108,7 @@ def argument_quality() -> PublicShape:
                 for name, value in zip(names, answers, strict=True)
                 if value
             ]
-    return _shape("argquality.csv", table_text(rows, "\t"), ratings)
+    return shape_of("argquality.csv", table_text(rows, "\t"), ratings)
 
 
 def means_of_labels() -> PublicShape:
@@ -134,7 +135,7 @@ def means_of_labels() -> PublicShape:
         }
         for i in range(N)
     ]
-    return _shape("oasst.jsonl", _lines(rows))
+    return shape_of("oasst.jsonl", json_lines(rows))
 
 
 def named_model_beside_people() -> PublicShape:
@@ -145,7 +146,7 @@ def named_model_beside_people() -> PublicShape:
         answers = [pick(YES_NO, i, k) for k in range(3)]
         rows.append([f"a{i}", sentence(i), *answers])
         ratings += [(f"a{i}", str(k), value) for k, value in enumerate(answers[:2])]
-    return _shape("checked.csv", table_text(rows), ratings)
+    return shape_of("checked.csv", table_text(rows), ratings)
 
 
 def entailment_of_workers() -> PublicShape:
@@ -157,7 +158,7 @@ def entailment_of_workers() -> PublicShape:
             w, value = f"A{(i * 3 + k) % 9}TSGD", pick("01", i, k)
             rows.append([f"1{i:02}{k}", w, 25 + i, value, i % 2])
             ratings.append((str(25 + i), w, value))
-    return _shape("rte.tsv", table_text(rows, "\t"), ratings)
+    return shape_of("rte.tsv", table_text(rows, "\t"), ratings)
 
 
 def older_of_two() -> PublicShape:
@@ -166,7 +167,7 @@ def older_of_two() -> PublicShape:
     for i in range(N):
         sides = [f"https://example.org/{(i * 5 + k) % 23}.jpg" for k in (0, 7)]
         rows += [[*sides, sides[(i + k * i) % 2], f"p{(i + k) % 6}"] for k in range(3)]
-    return _shape("crowd_labels.csv", table_text(rows))
+    return shape_of("crowd_labels.csv", table_text(rows))
 
 
 def feelings_by_annotator() -> PublicShape:
@@ -179,7 +180,7 @@ def feelings_by_annotator() -> PublicShape:
             chosen = {pick(names, i, k)} | ({"sad"} if (i + k) % 5 == 0 else set())
             rows.append([i + 1, sentence(i), k + 1, *(int(name in chosen) for name in names)])
             ratings.append((str(i + 1), str(k + 1), tuple(n for n in names if n in chosen)))
-    return _shape("feelings.csv", table_text(rows), ratings)
+    return shape_of("feelings.csv", table_text(rows), ratings)
 
 
 def students_by_number() -> PublicShape:
@@ -191,7 +192,7 @@ def students_by_number() -> PublicShape:
         answers = [pick(("0", "1", "2"), i, k) for k in range(3)]
         rows.append([f"t1_h{i}", (i * 13) % 41, sentence(i), *answers])
         ratings += [(f"t1_h{i}", w, value) for w, value in zip(who, answers, strict=True)]
-    return _shape("human_eval.csv", table_text(rows), ratings)
+    return shape_of("human_eval.csv", table_text(rows), ratings)
 
 
 def preferred_melodies() -> PublicShape:
@@ -205,7 +206,7 @@ def preferred_melodies() -> PublicShape:
             done = [f"2X{i}", f"a{i}-{k}", w, "Approved", 30 + i + k]
             rows.append([*done, f"q{i % 6}", f"d{i}", f"d{i + 40}", "", value])
             ratings.append((f"2X{i}", w, value))
-    return _shape("judgments.csv", table_text(rows), ratings)
+    return shape_of("judgments.csv", table_text(rows), ratings)
 
 
 def units_of_contributors() -> PublicShape:
@@ -227,7 +228,7 @@ def units_of_contributors() -> PublicShape:
             row = [2721 + i, *times, "false", ("elite", "neodev")[k % 2], "0.88", w, "VEN"]
             rows.append([*row, value, sentence(i), ""])
             ratings.append((str(2721 + i), w, value))
-    return _shape("full.csv", table_text(rows), ratings)
+    return shape_of("full.csv", table_text(rows), ratings)
 
 
 def ticked_posts() -> PublicShape:
@@ -243,7 +244,7 @@ def ticked_posts() -> PublicShape:
                 (f"{i} {name}", str((i + k) % 5), str(tick))
                 for name, tick in zip(names, ticks, strict=True)
             ]
-    return _shape("gab.tsv", table_text(rows, "\t"), ratings)
+    return shape_of("gab.tsv", table_text(rows, "\t"), ratings)
 
 
 def aspects_of_simplifications() -> PublicShape:
@@ -258,7 +259,7 @@ def aspects_of_simplifications() -> PublicShape:
                 w, score = (i + k + a) % 7, (i * 29 + a * 13 + k * 5) % 101
                 rows.append([sentence(i), sentence(i + 40), i, aspect, w, score])
                 ratings.append((f"{i} {aspect}", str(w), str(score)))
-    return _shape("human_ratings.csv", table_text(rows), ratings)
+    return shape_of("human_ratings.csv", table_text(rows), ratings)
 
 
 def errors_of_translations() -> PublicShape:
@@ -274,7 +275,7 @@ def errors_of_translations() -> PublicShape:
                 category = "No-error" if is_none else ("Fluency", "Accuracy")[e % 2]
                 severity = "no-error" if is_none else ("Minor", "Major")[(i + e) % 2]
                 rows.append([*place, *texts, category, severity])
-    return _shape("mqm.tsv", table_text(rows, "\t"))
+    return shape_of("mqm.tsv", table_text(rows, "\t"))
 
 
 def anecdotes() -> PublicShape:
@@ -300,7 +301,7 @@ def anecdotes() -> PublicShape:
             }
         )
         ratings += [(f"Rd{i}", "", value) for value in answers]
-    return _shape("anecdotes.jsonl", _lines(rows), ratings)
+    return shape_of("anecdotes.jsonl", json_lines(rows), ratings)
 
 
 def moral_tweets() -> PublicShape:
@@ -322,7 +323,7 @@ def moral_tweets() -> PublicShape:
             (f"5217{i}", w, tuple(sorted(chosen))) for w, chosen in zip(who, sets, strict=True)
         ]
     corpora = [{"Corpus": "A", "Tweets": tweets[:9]}, {"Corpus": "B", "Tweets": tweets[9:]}]
-    return _shape("mftc.json", json.dumps(corpora), ratings)
+    return shape_of("mftc.json", json.dumps(corpora), ratings)
 
 
 def scored_essays() -> PublicShape:
@@ -333,7 +334,7 @@ def scored_essays() -> PublicShape:
         answers = [1 + (i * 7) % 5, 1 + (i * 7 + (i % 3 == 0)) % 5]
         rows.append([i + 1, 1 + i // 9, sentence(i), *answers, sum(answers)])
         ratings += [(str(i + 1), f"rater{k}", str(v)) for k, v in enumerate(answers, 1)]
-    return _shape("essays.tsv", table_text(rows, "\t"), ratings)
+    return shape_of("essays.tsv", table_text(rows, "\t"), ratings)
 
 
 def ticked_degrees() -> PublicShape:
@@ -350,7 +351,7 @@ def ticked_degrees() -> PublicShape:
             cells += [int(d == value) if is_filled else "" for d in degrees]
             ratings += [(f"{i}.0", f"Annotator{a + 1}", value)] if is_filled else []
         rows.append([f"{i}.0", sentence(i + 30), sentence(i), ("Eve", "Max")[i % 2], *cells])
-    return _shape("convabuse.csv", table_text(rows), ratings)
+    return shape_of("convabuse.csv", table_text(rows), ratings)
 
 
 def certainty_of_speakers() -> PublicShape:
@@ -362,7 +363,7 @@ def certainty_of_speakers() -> PublicShape:
         texts = [sentence(i), sentence(i + 30), sentence(i + 60)]
         rows.append([f"BNC-{i}", ("know", "say")[i % 2], *texts, str(answers), sum(answers) / 5])
         ratings += [(f"BNC-{i}", "", str(v)) for v in answers]
-    return _shape("certainty.csv", table_text(rows), ratings)
+    return shape_of("certainty.csv", table_text(rows), ratings)
 
 
 def safety_with_reasons() -> PublicShape:
@@ -385,7 +386,7 @@ def safety_with_reasons() -> PublicShape:
             }
         )
         ratings += [(str(i), "", value) for value in answers]
-    return _shape("prosocial.json", _lines(rows), ratings)
+    return shape_of("prosocial.json", json_lines(rows), ratings)
 
 
 def scores_of_sides() -> PublicShape:
@@ -402,7 +403,7 @@ def scores_of_sides() -> PublicShape:
                 "score_1": -score,
             }
         )
-    return _shape("webgpt.jsonl", _lines(rows))
+    return shape_of("webgpt.jsonl", json_lines(rows))
 
 
 def compared_summaries() -> PublicShape:
@@ -426,7 +427,7 @@ def compared_summaries() -> PublicShape:
                 }
             )
             ratings.append((f"t3_{i}", w, str(choice)))
-    return _shape("batch3.json", _lines(rows), ratings)
+    return shape_of("batch3.json", json_lines(rows), ratings)
 
 
 def keyed_answers() -> PublicShape:
@@ -440,7 +441,7 @@ def keyed_answers() -> PublicShape:
             w, value = f"P{(i * 2 + k) % 8:02}", pick(grades, i, k)
             rows.append([w, 20 + (i * 2 + k) % 8, f"v{i}", sentence(i), value, 11.5 + i + k])
             ratings.append((f"v{i}", w, value[4:]))
-    return _shape("panel.csv", table_text(rows), ratings)
+    return shape_of("panel.csv", table_text(rows), ratings)
 
 
 def letters_of_choices() -> PublicShape:
@@ -453,7 +454,7 @@ def letters_of_choices() -> PublicShape:
             record = {"record_index": i, "id": f"place-{i}", "choice": value, "notes": notes}
             records.append(record | {"annotator": who})
             ratings.append((f"place-{i}", who, value))
-    return _shape("annotations.json", json.dumps(records), ratings)
+    return shape_of("annotations.json", json.dumps(records), ratings)
 
 
 def outputs_and_metrics() -> PublicShape:
@@ -470,7 +471,7 @@ def outputs_and_metrics() -> PublicShape:
                 value = pick(YES_NO, i * 2 + s, k)
                 rows.append([f"q{i}", system, f"{sentence(i)}?", text, who, value, *scores])
                 ratings.append((f"q{i} {s}", who, value))
-    return _shape("outputs.csv", table_text(rows), ratings)
+    return shape_of("outputs.csv", table_text(rows), ratings)
 
 
 def listed_and_counted() -> PublicShape:
@@ -485,7 +486,7 @@ def listed_and_counted() -> PublicShape:
         top = labels[n[1] > n[0]]
         rows.append([i, i + 1, f"f{i % 4}", sentence(i), labels[i % 2], str(answers), top, *n])
         ratings += [(str(i + 1), "", value) for value in answers]
-    return _shape("suite.csv", table_text(rows), ratings)
+    return shape_of("suite.csv", table_text(rows), ratings)
 
 
 def measured_hate() -> PublicShape:
@@ -505,7 +506,7 @@ def measured_hate() -> PublicShape:
             ratings += [
                 (f"{i} {name}", str(w), value) for name, value in zip(names, answers, strict=True)
             ]
-    return _shape("measured.csv", table_text(rows), ratings)
+    return shape_of("measured.csv", table_text(rows), ratings)
 
 
 def coders_with_notes() -> PublicShape:
@@ -521,4 +522,4 @@ def coders_with_notes() -> PublicShape:
         row = [f"https://example.org/{i}", sentence(i), answers[0], notes[0], answers[1], notes[1]]
         rows.append([*row, third, final])
         ratings += [(str(i), f"Coder{k}", v) for k, v in enumerate([*answers, third], 1) if v]
-    return _shape("coding.csv", table_text(rows), ratings)
+    return shape_of("coding.csv", table_text(rows), ratings)

@@ -45,6 +45,14 @@ class PublicShape:
     criteria: tuple[str, ...] = ()
 
 
+def shape_of(
+    name: str, content: str, ratings: Iterable[tuple[str, str, object]] = ()
+) -> PublicShape:
+    """Return a file with the ratings it holds, whose values are texts or tuples of texts."""
+    texts = ((i, who, v if isinstance(v, tuple) else str(v)) for i, who, v in ratings)
+    return PublicShape(name, content, Counter(texts))
+
+
 def sentence(i: int) -> str:
     """Return a text that no other number has."""
     return f"{SUBJECTS[i % 6]} {ENDS[i % 5]}, as case {i} shows"
@@ -68,7 +76,7 @@ def table_text(rows: Iterable[Sequence[object]], delimiter: str = ",") -> str:
     return file.getvalue()
 
 
-def _jsonl(rows: Iterable[object]) -> str:
+def json_lines(rows: Iterable[object]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
@@ -155,7 +163,7 @@ def listed_labels() -> PublicShape:
             }
         )
         ratings.update((f"{4705 + i}.jpg#2r1n", "", v) for v in given)
-    return PublicShape("snli_dev.jsonl", _jsonl(rows), ratings)
+    return PublicShape("snli_dev.jsonl", json_lines(rows), ratings)
 
 
 def stance_columns() -> PublicShape:
@@ -348,7 +356,7 @@ def nested_reviews() -> PublicShape:
                 )
             questions.append(systems)
         rows.append({"passage-id": f"{51000 + i}", "questions": questions})
-    return PublicShape("all-responses.jsonl", _jsonl(rows), ratings)
+    return PublicShape("all-responses.jsonl", json_lines(rows), ratings)
 
 
 SHAPES: tuple[Callable[[], PublicShape], ...] = (

@@ -11,10 +11,18 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from support.public_shapes import PublicShape, pick, raters_of, sentence, table_text
+from support.public_shapes import (
+    PublicShape,
+    json_lines,
+    pick,
+    raters_of,
+    sentence,
+    shape_of,
+    table_text,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 N = 20
 LIKERT = ("Strongly disagree", "Disagree", "Neither agree nor disagree", "Agree", "Strongly agree")
@@ -30,14 +38,6 @@ def asked(i: int) -> list[dict[str, str]]:
     return [{"role": "user", "content": f"Why is it that {sentence(i)}?"}]
 
 
-def _lines(rows: Iterable[object]) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def _shape(name: str, content: str, ratings: Iterable[tuple[str, str, object]]) -> PublicShape:
-    return PublicShape(name, content, Counter((i, who, str(v)) for i, who, v in ratings))
-
-
 def listening_test() -> PublicShape:
     """Scores of stimuli by trial and session: ``mushra.csv`` of webMUSHRA (audiolabs)."""
     names = "session_test_id session_uuid trial_id rating_stimulus rating_score rating_time"
@@ -48,7 +48,7 @@ def listening_test() -> PublicShape:
                 score = 30 * k + (s * 13 + t * 7 + k * 5) % 35
                 rows.append(["en", f"3f1c-{s}ab", f"trial{t}", heard, score, 900 * s + t + k, ""])
     ratings = [(f"{row[2]}{row[3]}", str(row[1]), row[4]) for row in rows[1:]]
-    return _shape("mushra.csv", table_text(rows), ratings)
+    return shape_of("mushra.csv", table_text(rows), ratings)
 
 
 def photo_counts() -> PublicShape:
@@ -61,7 +61,7 @@ def photo_counts() -> PublicShape:
         mean = sum((k + 1) * n for k, n in enumerate(counts)) / sum(counts)
         rows.append([f"{i + 7}.jpg", *counts, sum(counts), round(mean, 4), 0.5 + i / 99, 20 * mean])
         ratings += [(str(i), "", f"c{k + 1}") for k, n in enumerate(counts) for _ in range(n)]
-    return _shape("koniq.csv", table_text(rows), ratings)
+    return shape_of("koniq.csv", table_text(rows), ratings)
 
 
 def best_and_worst() -> PublicShape:
@@ -72,7 +72,7 @@ def best_and_worst() -> PublicShape:
     for i in range(N):
         four = [known[(i + k * 3) % 8] for k in range(4)]
         rows.append([*four, four[i % 4], four[(i + 1 + i // 4 % 3) % 4]])
-    return _shape("bws.csv", table_text(rows), [])
+    return shape_of("bws.csv", table_text(rows), [])
 
 
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
@@ -95,7 +95,7 @@ def scores_of_experts_and_crowd() -> PublicShape:
             ratings += [
                 (f"{i}|{c}", f"{name}{k}", n) for k, of in enumerate(scores) for c, n in of.items()
             ]
-    return _shape("annotations.jsonl", _lines(rows), ratings)
+    return shape_of("annotations.jsonl", json_lines(rows), ratings)
 
 
 def sentences_of_summaries() -> PublicShape:
@@ -109,7 +109,7 @@ def sentences_of_summaries() -> PublicShape:
             sentences.append({"sentence": reply(i * 3 + s, "M"), "responses": answers})
             ratings += [(f"{i}-{s}", str(of["worker_id"]), of["response"]) for of in answers]
         rows.append({"article": f"A report: {sentence(i)}.", "summary_sentences": sentences})
-    return _shape("mturk.jsonl", _lines(rows), ratings)
+    return shape_of("mturk.jsonl", json_lines(rows), ratings)
 
 
 def scores_of_dialogues() -> PublicShape:
@@ -124,7 +124,7 @@ def scores_of_dialogues() -> PublicShape:
         text = {"context": f"User: {sentence(i)}?", "response": reply(i, "bot"), "system": system}
         rows.append(text | {"annotations": scores})
         ratings += [(f"{i}|{c}", str(k), n) for c, of in scores.items() for k, n in enumerate(of)]
-    return _shape("fed.json", json.dumps(rows), ratings)
+    return shape_of("fed.json", json.dumps(rows), ratings)
 
 
 def classifications() -> PublicShape:
@@ -140,7 +140,7 @@ def classifications() -> PublicShape:
             cells = [number, who, 20 + ord(who[0]), 6122, day, json.dumps(answer)]
             rows.append([*cells, json.dumps(subject), 700 + i])
             ratings.append((str(i), who, value))
-    return _shape("classifications.csv", table_text(rows), ratings)
+    return shape_of("classifications.csv", table_text(rows), ratings)
 
 
 def explanations_without_raters() -> PublicShape:
@@ -152,7 +152,7 @@ def explanations_without_raters() -> PublicShape:
             scores = [int((i * 3 + k) % 9 != 0), int((i + k) % 7 == 0), int((i * 2 + k) % 5 == 0)]
             rows.append([8 + 3 * i, f"{1 + i % 5} - {reply(i, 'model')}", *scores])
             ratings += [(f"{i}|{c}", str(k), n) for c, n in zip(criteria, scores, strict=True)]
-    return _shape("user_study.csv", table_text(rows), ratings)
+    return shape_of("user_study.csv", table_text(rows), ratings)
 
 
 def scores_without_header() -> PublicShape:
@@ -166,7 +166,7 @@ def scores_without_header() -> PublicShape:
                 [who, ("Online-B", "Facebook-AI")[i % 2], 100 + i, *where, start, start + 9]
             )
             ratings.append((str(i), who, score))
-    return _shape("appraise.csv", table_text(rows), ratings)
+    return shape_of("appraise.csv", table_text(rows), ratings)
 
 
 def preferences_with_reasons() -> PublicShape:
@@ -182,7 +182,7 @@ def preferences_with_reasons() -> PublicShape:
         whole = {"overall_preference": scores[1], "individual_preference": listed}
         rows.append({"domain": ("general", "code")[i % 2], **texts, **whole})
         ratings += [(str(i), str(k), n) for k, n in enumerate(scores)]
-    return _shape("preference.jsonl", _lines(rows), ratings)
+    return shape_of("preference.jsonl", json_lines(rows), ratings)
 
 
 def hundred_labels() -> PublicShape:
@@ -200,7 +200,7 @@ def hundred_labels() -> PublicShape:
         ratings += [
             (str(i), "", label) for label, n_raters in counts.items() for _ in range(n_raters)
         ]
-    return _shape("chaos.jsonl", _lines(rows), ratings)
+    return shape_of("chaos.jsonl", json_lines(rows), ratings)
 
 
 def opinions_of_voices() -> PublicShape:
@@ -215,7 +215,7 @@ def opinions_of_voices() -> PublicShape:
             sound = [f"lis_{who:03d}", int(who % 2 == 0), f"audios/{said}_{i % 7:03d}.wav"]
             rows.append([f"{said}_{i % 7:03d}", score, *place, *sound])
             ratings.append((str(i), f"lis_{who:03d}", score))
-    return _shape("raw_scores.csv", table_text(rows), ratings)
+    return shape_of("raw_scores.csv", table_text(rows), ratings)
 
 
 def numbers_by_worker() -> PublicShape:
@@ -227,7 +227,7 @@ def numbers_by_worker() -> PublicShape:
             row[(i * 2 + k * 3) % 9] = (i * 7 % 5 + ((i * 5 + k) % 4 == 0)) % 5
         ratings += [(str(i), str(who), n) for who, n in enumerate(row) if n >= 0]
         lines.append(" ".join(map(str, row)))
-    return _shape("answers.txt", "\n".join(lines) + "\n", ratings)
+    return shape_of("answers.txt", "\n".join(lines) + "\n", ratings)
 
 
 def people_beside_models() -> PublicShape:
@@ -240,7 +240,7 @@ def people_beside_models() -> PublicShape:
         most = Counter(scores[:3]).most_common(1)[0][0]
         rows.append([f"q{i}", f"Why is it that {sentence(i)}?", reply(i, "bot"), *scores, most])
         ratings += [(str(i), who, v) for who, v in zip(people, scores, strict=False)]
-    return _shape("wide.csv", table_text(rows), ratings)
+    return shape_of("wide.csv", table_text(rows), ratings)
 
 
 def preferred_pictures() -> PublicShape:
@@ -254,7 +254,7 @@ def preferred_pictures() -> PublicShape:
             day = f"2023-02-1{k} 10:0{k}:00"
             rows.append([500 + i, ord(who[0]), sentence(i), *pictures, first, 1 - first, day])
             ratings += [(f"{i}|{k}", who, n) for k, n in enumerate((first, 1 - first))]
-    return _shape("pickapic.csv", table_text(rows), ratings)
+    return shape_of("pickapic.csv", table_text(rows), ratings)
 
 
 def opinions_of_screens() -> PublicShape:
@@ -267,4 +267,4 @@ def opinions_of_screens() -> PublicShape:
             time = 900 + p * 31 + s * 77 % 50
             rows.append([f"P{p:02d}", 20 + p * 3, f"screens/page_{s}.png", *scores, time])
             ratings += [(f"{s}|{c}", f"P{p}", v) for c, v in zip(criteria, scores, strict=True)]
-    return _shape("likert.csv", table_text(rows), ratings)
+    return shape_of("likert.csv", table_text(rows), ratings)

@@ -6,24 +6,15 @@ They are made as those of `support.crowd_files` are.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from support.public_shapes import PublicShape, pick, sentence, table_text
+from support.public_shapes import PublicShape, json_lines, pick, sentence, shape_of, table_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 N = 18
 STEPS = "12345"
-
-
-def _lines(rows: Iterable[object]) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def _shape(name: str, content: str, ratings: Iterable[tuple[str, str, object]]) -> PublicShape:
-    return PublicShape(name, content, Counter(ratings))  # type: ignore[arg-type]  # str or tuple
 
 
 def questions_about_puns() -> PublicShape:
@@ -47,7 +38,7 @@ def questions_about_puns() -> PublicShape:
             for k, value in enumerate(values)
             if value
         ]
-    return _shape("annotated.json", json.dumps(rows), ratings)
+    return shape_of("annotated.json", json.dumps(rows), ratings)
 
 
 def answers_inside_strings() -> PublicShape:
@@ -62,7 +53,7 @@ def answers_inside_strings() -> PublicShape:
             ratings.append((str(i), who, value))
         of = {"dataObject": {"content": sentence(i)}, "annotations": answers}
         rows.append({"datasetObjectId": str(i), **of})
-    return _shape("worker-response.json", json.dumps(rows), ratings)
+    return shape_of("worker-response.json", json.dumps(rows), ratings)
 
 
 def errors_of_sentences() -> PublicShape:
@@ -79,7 +70,7 @@ def errors_of_sentences() -> PublicShape:
         sentences = [sentence(2 * a), sentence(2 * a + 1)]
         lists = {"summary_sentences": sentences, "summary_sentences_annotations": errors}
         rows.append(about | lists)
-    return _shape("human_annotations_sentence.json", json.dumps(rows), ratings)
+    return shape_of("human_annotations_sentence.json", json.dumps(rows), ratings)
 
 
 def people_as_ids() -> PublicShape:
@@ -93,7 +84,7 @@ def people_as_ids() -> PublicShape:
             hate, offense = pick("001", i, k), pick("011", i, k + 2)
             rows.append([who, "AB"[i % 2], f"R{i + 5}", hate, offense, i + 5, sentence(i)])
             ratings += [(f"{i} hate", who, hate), (f"{i} offense", who, offense)]
-    return _shape("full_test_s.csv", table_text(rows), ratings)
+    return shape_of("full_test_s.csv", table_text(rows), ratings)
 
 
 def numbered_scores() -> PublicShape:
@@ -109,7 +100,7 @@ def numbered_scores() -> PublicShape:
         shares = [round((score - 60) / 21.3, 9) for score in scores]
         rows.append([*about, ("Splittings", "Deletions")[i % 2], *scores, *shares])
         ratings += [(str(i), "", str(score)) for score in scores]
-    return _shape("simpeval_2022.csv", table_text(rows), ratings)
+    return shape_of("simpeval_2022.csv", table_text(rows), ratings)
 
 
 def repeated_lines() -> PublicShape:
@@ -120,7 +111,7 @@ def repeated_lines() -> PublicShape:
             who, value = f"A{(i + k) % 8}OT3A29R9N1D", pick("GPRX", i, k)
             rows += [[who, f"http://site{i:02}.example", value]] * (2 if i % 6 == 2 > k else 1)
             ratings.append((str(i), who, value))
-    return _shape("labels.txt", table_text(rows, "\t"), ratings)
+    return shape_of("labels.txt", table_text(rows, "\t"), ratings)
 
 
 def validated_questions() -> PublicShape:
@@ -142,7 +133,7 @@ def validated_questions() -> PublicShape:
         rows.append(
             {"article_id": str(a), "article": f"Article {a} tells it.", "questions": questions}
         )
-    return _shape("QuALITY.v1.0.1.dev", _lines(rows), ratings)
+    return shape_of("QuALITY.v1.0.1.dev", json_lines(rows), ratings)
 
 
 def lists_of_annotators() -> PublicShape:
@@ -163,7 +154,7 @@ def lists_of_annotators() -> PublicShape:
         rows[str(1000 + i)] = {"tweet": sentence(i), "annotators": who, **facts, **labels}
         ratings += [(f"{i} one", who[k], value) for k, value in enumerate(first)]
         ratings += [(f"{i} two", who[k], value) for k, value in enumerate(second) if value != "-"]
-    return _shape("EXIST2023_training.json", json.dumps(rows), ratings)
+    return shape_of("EXIST2023_training.json", json.dumps(rows), ratings)
 
 
 def people_above_columns() -> PublicShape:
@@ -179,7 +170,7 @@ def people_above_columns() -> PublicShape:
         cells = [of for k in range(3) for of in (scores[k], "Fine by me." if i % 4 == k else "")]
         rows.append([f"T{i}", sentence(i), *cells])
         ratings += [(str(i), who, score) for who, score in zip(people, scores, strict=True)]
-    return _shape("shared.csv", table_text(rows), ratings)
+    return shape_of("shared.csv", table_text(rows), ratings)
 
 
 def quotes_between_tabs() -> PublicShape:
@@ -193,7 +184,7 @@ def quotes_between_tabs() -> PublicShape:
             about = [f"xlsum-{i // 2}", "en-US", f"{opening}: {sentence(i)}", ("t5", "palm")[i % 2]]
             lines.append("\t".join([*about, *answers]))
             ratings += [(f"{i} {n}", f"p{k}", value) for n, value in enumerate(answers)]
-    return _shape("duplicates_en.tsv", "\n".join(lines) + "\n", ratings)
+    return shape_of("duplicates_en.tsv", "\n".join(lines) + "\n", ratings)
 
 
 def checked_boxes() -> PublicShape:
@@ -209,7 +200,7 @@ def checked_boxes() -> PublicShape:
             about = [f"R{i:03}", k + 1, sentence(i), who]
             rows.append([*about, *(int(box in ticked) for box in boxes), 2])
             ratings.append((str(i), who, "+".join(map(str, sorted(ticked)))))
-    return _shape("Review_DATA.csv", table_text(rows), ratings)
+    return shape_of("Review_DATA.csv", table_text(rows), ratings)
 
 
 def crosses_of_coders() -> PublicShape:
@@ -223,7 +214,7 @@ def crosses_of_coders() -> PublicShape:
             rows.append([i + 1, sentence(i), who, *("X" if n in marked else "" for n in range(3))])
             value = "+".join(names[n] for n in marked) or "none of these"
             ratings.append((str(i), who, value))
-    return _shape("kodierung.csv", table_text(rows, ";"), ratings)
+    return shape_of("kodierung.csv", table_text(rows, ";"), ratings)
 
 
 def numbered_reviewers() -> PublicShape:
@@ -237,7 +228,7 @@ def numbered_reviewers() -> PublicShape:
         ratings += [
             (str(i), who, of.replace(",", ".")) for who, of in zip(names, grades, strict=True)
         ]
-    return _shape("oceny.csv", table_text(rows, ";"), ratings)
+    return shape_of("oceny.csv", table_text(rows, ";"), ratings)
 
 
 def grades_below_papers() -> PublicShape:
@@ -258,7 +249,7 @@ def grades_below_papers() -> PublicShape:
             "decision": ("Accept", "Reject")[i % 2],
         }
         rows.append(about | {"reviews": reviews})
-    return _shape("iclr.jsonl", _lines(rows), ratings)
+    return shape_of("iclr.jsonl", json_lines(rows), ratings)
 
 
 def criteria_of_people() -> PublicShape:
@@ -274,4 +265,4 @@ def criteria_of_people() -> PublicShape:
         ratings += [
             (f"{i} {names[n]}", people[k], of) for (n, k), of in zip(pairs, grades, strict=True)
         ]
-    return _shape("mt.csv", table_text(rows), ratings)
+    return shape_of("mt.csv", table_text(rows), ratings)

@@ -9,22 +9,22 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from support.public_shapes import PublicShape, pick, raters_of, sentence, table_text
+from support.public_shapes import (
+    PublicShape,
+    json_lines,
+    pick,
+    raters_of,
+    sentence,
+    shape_of,
+    table_text,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 N = 18
 YES_NO = ("yes", "no")
 TONES = ("polite", "neutral", "rude")
-
-
-def _lines(rows: Iterable[object]) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def _shape(name: str, content: str, ratings: Iterable[tuple[str, str, object]] = ()) -> PublicShape:
-    return PublicShape(name, content, Counter(ratings))  # type: ignore[arg-type]  # str or tuple
 
 
 def radio_buttons() -> PublicShape:
@@ -48,7 +48,7 @@ def radio_buttons() -> PublicShape:
             ticks = [str(tone == name).lower() for name in TONES]
             rows.append([*about, 20 + (i * 7 + k) % 31, sentence(i), *ticks, "", ""])
             ratings.append((str(i), f"A{(i + k) % 7}XW", tone))
-    return _shape("Batch_4123_batch_results.csv", table_text(rows), ratings)
+    return shape_of("Batch_4123_batch_results.csv", table_text(rows), ratings)
 
 
 def several_items_of_a_hit() -> PublicShape:
@@ -72,7 +72,7 @@ def several_items_of_a_hit() -> PublicShape:
             ratings += [
                 (f"{i} {n}", f"A{(i + k) % 7}XW", v) for n, v in zip(places, answers, strict=True)
             ]
-    return _shape("Batch_812_results.csv", table_text(rows), ratings)
+    return shape_of("Batch_812_results.csv", table_text(rows), ratings)
 
 
 def workers_by_label() -> PublicShape:
@@ -100,7 +100,7 @@ def workers_by_label() -> PublicShape:
             }
         )
         ratings += [(str(i), w, v) for w, v in zip(who, answers, strict=True)]
-    return _shape("dynasent-round01.jsonl", _lines(rows), ratings)
+    return shape_of("dynasent-round01.jsonl", json_lines(rows), ratings)
 
 
 def digits_of_grades() -> PublicShape:
@@ -114,7 +114,7 @@ def digits_of_grades() -> PublicShape:
             [14530 + i, sentence(i), ("hair", "soup", "moon")[i % 3], "".join(grades), mean]
         )
         ratings += [(str(i), "", grade) for grade in grades]
-    return _shape("train.csv", table_text(rows), ratings)
+    return shape_of("train.csv", table_text(rows), ratings)
 
 
 def judged_uses() -> PublicShape:
@@ -131,7 +131,7 @@ def judged_uses() -> PublicShape:
                 [*names, who, value, "" if (i + k) % 7 else "hard", ("plane", "graft")[i % 2]]
             )
             ratings.append((str(i), who, value))
-    return _shape("judgments.csv", table_text(rows, "\t"), ratings)
+    return shape_of("judgments.csv", table_text(rows, "\t"), ratings)
 
 
 def summaries_of_systems() -> PublicShape:
@@ -149,7 +149,7 @@ def summaries_of_systems() -> PublicShape:
                 ratings += [
                     (f"{i} {s} {name}", "", v) for name, v in zip(names, answers, strict=True)
                 ]
-    return _shape("newsroom-human-eval.csv", table_text(rows), ratings)
+    return shape_of("newsroom-human-eval.csv", table_text(rows), ratings)
 
 
 def factual_summaries() -> PublicShape:
@@ -162,7 +162,7 @@ def factual_summaries() -> PublicShape:
                 value = pick(YES_NO, i * 3 + s, k)
                 rows.append([33687720 + i * 17, system, sentence(i * 3 + s), value, f"wid_{k}"])
                 ratings.append((f"{i} {s}", f"wid_{k}", value))
-    return _shape("factuality_annotations.csv", table_text(rows), ratings)
+    return shape_of("factuality_annotations.csv", table_text(rows), ratings)
 
 
 def kinds_of_toxicity() -> PublicShape:
@@ -176,7 +176,7 @@ def kinds_of_toxicity() -> PublicShape:
             answers = [pick("01", i + 2 * n, k + n) for n in range(5)]
             rows.append([59859 + i, w, *answers])
             ratings += [(f"{i} {n}", str(w), v) for n, v in zip(names, answers, strict=True)]
-    return _shape("toxicity_individual_annotations.csv", table_text(rows), ratings)
+    return shape_of("toxicity_individual_annotations.csv", table_text(rows), ratings)
 
 
 def numbers_as_headers() -> PublicShape:
@@ -190,7 +190,7 @@ def numbers_as_headers() -> PublicShape:
         mean = round(sum(map(int, answers)) / 13, 2)
         rows.append([words[i % 9], words[(i * 2 + 3 + i // 9) % 9], mean, *answers])
         ratings += [(str(i), str(k), v) for k, v in zip(subjects, answers, strict=True)]
-    return _shape("set1.csv", table_text(rows), ratings)
+    return shape_of("set1.csv", table_text(rows), ratings)
 
 
 def trials_of_an_experiment() -> PublicShape:
@@ -208,7 +208,7 @@ def trials_of_an_experiment() -> PublicShape:
             cells = [rt, sentence(i), value, "html-slider-response", place, elapsed]
             rows.append([*cells, f"0.0-{place}.0", f"s{k}xq", i, ("a", "b")[i % 2]])
             ratings.append((str(i), f"s{k}xq", value))
-    return _shape("jspsych_data.csv", table_text(rows), ratings)
+    return shape_of("jspsych_data.csv", table_text(rows), ratings)
 
 
 def winners_in_three_columns() -> PublicShape:
@@ -223,7 +223,7 @@ def winners_in_three_columns() -> PublicShape:
         texts = [json.dumps([sentence(i + 40 * n)]) for n in range(3)]
         rows.append([30192 + i * 11, *systems, *texts, *(int(won == side) for side in sides)])
         ratings.append((str(i), "", won.removeprefix("winner_")))
-    return _shape("train.csv", table_text(rows), ratings)
+    return shape_of("train.csv", table_text(rows), ratings)
 
 
 def _disagreements(
@@ -252,7 +252,7 @@ def _disagreements(
             "split": "train",
             "other_info": {"context+speaker": f"c{i}", "source": "x"},
         }
-    return _shape(f"{name}_train.json", json.dumps(entries), ratings)
+    return shape_of(f"{name}_train.json", json.dumps(entries), ratings)
 
 
 def sarcasm_scores() -> PublicShape:
@@ -277,7 +277,7 @@ def labels_of_a_project() -> PublicShape:
             at = [f"2026-02-{1 + i:02}T1{k}:0{k}:0{d}.123456Z" for d in (1, 5)]
             rows.append([sentence(i), 400 + i, tone, who, 900 + i * 3 + k, *at, 3.1 + (i * k) % 7])
             ratings.append((str(i), str(who), tone))
-    return _shape("project-7-at-2026-02-20.csv", table_text(rows), ratings)
+    return shape_of("project-7-at-2026-02-20.csv", table_text(rows), ratings)
 
 
 def responses_of_users() -> PublicShape:
@@ -301,7 +301,7 @@ def responses_of_users() -> PublicShape:
             }
         )
         ratings += [(str(i), w, v) for w, v in zip(who, answers, strict=True)]
-    return _shape("records.jsonl", _lines(rows), ratings)
+    return shape_of("records.jsonl", json_lines(rows), ratings)
 
 
 def annotations_of_spans() -> PublicShape:
@@ -333,7 +333,7 @@ def annotations_of_spans() -> PublicShape:
             )
             if human:
                 ratings.append((str(i), who, label))
-    return _shape("annotations.jsonl", _lines(rows), ratings)
+    return shape_of("annotations.jsonl", json_lines(rows), ratings)
 
 
 def labels_of_projects() -> PublicShape:
@@ -367,7 +367,7 @@ def labels_of_projects() -> PublicShape:
                 "projects": {"cl0project": {"name": "Tones", "labels": labels}},
             }
         )
-    return _shape("export.ndjson", _lines(rows), ratings)
+    return shape_of("export.ndjson", json_lines(rows), ratings)
 
 
 def trees_of_messages() -> PublicShape:
@@ -397,7 +397,7 @@ def trees_of_messages() -> PublicShape:
         rows.append(
             {"message_tree_id": f"m{i * 3}", "tree_state": "ready_for_export", "prompt": prompt}
         )
-    return _shape("trees.jsonl", _lines(rows))
+    return shape_of("trees.jsonl", json_lines(rows))
 
 
 def scores_of_one_user() -> PublicShape:
@@ -423,7 +423,7 @@ def scores_of_one_user() -> PublicShape:
                 }
             )
             ratings.append((f"{i} {n}", f"user{i // 4}", str(score)))
-    return _shape("utterances.jsonl", _lines(rows), ratings)
+    return shape_of("utterances.jsonl", json_lines(rows), ratings)
 
 
 def german_sheet() -> PublicShape:
@@ -437,7 +437,7 @@ def german_sheet() -> PublicShape:
                 [100 + i, sentence(i), who, value, "" if (i + k) % 5 else f"Siehe Satz {i}"]
             )
             ratings.append((str(i), who, value))
-    return _shape("urteile.csv", table_text(rows, ";"), ratings)
+    return shape_of("urteile.csv", table_text(rows, ";"), ratings)
 
 
 def chinese_sheet() -> PublicShape:
@@ -448,7 +448,7 @@ def chinese_sheet() -> PublicShape:
         answers = [pick(("礼貌", "粗鲁"), i, k) for k in range(3)]
         rows.append([i + 1, f"第{i}个句子说快递又迟到了没有人接电话", *answers])
         ratings += [(str(i), f"标注员{k}", v) for k, v in enumerate(answers, 1)]
-    return _shape("标注.csv", table_text(rows), ratings)
+    return shape_of("标注.csv", table_text(rows), ratings)
 
 
 def french_sheet() -> PublicShape:
@@ -461,7 +461,7 @@ def french_sheet() -> PublicShape:
             answers = [pick("12345", i + 3 * n, k + n) for n in range(2)]
             rows.append([f"2026-02-{1 + i:02} 1{k}:30:00", who, sentence(i), *answers])
             ratings += [(f"{i} {n}", who, v) for n, v in enumerate(answers)]
-    return _shape("notes.csv", table_text(rows, ";"), ratings)
+    return shape_of("notes.csv", table_text(rows, ";"), ratings)
 
 
 def scores_by_attribute() -> PublicShape:
@@ -475,7 +475,7 @@ def scores_by_attribute() -> PublicShape:
             row[name] = [*map(int, answers)]
             ratings += [(f"{i} {name}", "", v) for v in answers]
         rows.append(row)
-    return _shape("disagreements.jsonl", _lines(rows), ratings)
+    return shape_of("disagreements.jsonl", json_lines(rows), ratings)
 
 
 def responses_below_contexts() -> PublicShape:
@@ -492,7 +492,7 @@ def responses_below_contexts() -> PublicShape:
                 ratings += [(f"{i} {s} {name}", "", v) for v in answers]
             responses.append(of)
         rows.append({"context": sentence(i), "fact": f"A fact of {i} .", "responses": responses})
-    return _shape("pc_usr_data.json", json.dumps(rows), ratings)
+    return shape_of("pc_usr_data.json", json.dumps(rows), ratings)
 
 
 def judged_safety() -> PublicShape:
@@ -512,7 +512,7 @@ def judged_safety() -> PublicShape:
                 }
             )
             ratings.append((str(i), "", str(safe)))
-    return _shape("beaver.jsonl", _lines(rows), ratings)
+    return shape_of("beaver.jsonl", json_lines(rows), ratings)
 
 
 def coded_survey() -> PublicShape:
@@ -527,7 +527,7 @@ def coded_survey() -> PublicShape:
             [k + 1, f"2026-01-0{k + 1} 10:0{k}:11", 3, "en", 19283 + k * 71, f"t{k}q", *answers]
         )
         ratings += [(str(n), str(k + 1), v) for n, v in zip(shown, answers, strict=True)]
-    return _shape("results-survey.csv", table_text(rows), ratings)
+    return shape_of("results-survey.csv", table_text(rows), ratings)
 
 
 def people_of_annotations() -> PublicShape:
@@ -542,7 +542,7 @@ def people_of_annotations() -> PublicShape:
             answers.append({"annotator": f"a{w}", "label": label, "meta": about})
             ratings.append((str(i), f"a{w}", label))
         rows.append({"id": f"t{i}", "text": sentence(i), "annotations": answers})
-    return _shape("annotated.jsonl", _lines(rows), ratings)
+    return shape_of("annotated.jsonl", json_lines(rows), ratings)
 
 
 def seen_by_annotators() -> PublicShape:
@@ -573,7 +573,7 @@ def seen_by_annotators() -> PublicShape:
             }
         )
     content = {"examples": examples, "relations": [], "schema": {"name": "Tones"}}
-    return _shape("lighttag.json", json.dumps(content), ratings)
+    return shape_of("lighttag.json", json.dumps(content), ratings)
 
 
 def feedback_of_traces() -> PublicShape:
@@ -602,7 +602,7 @@ def feedback_of_traces() -> PublicShape:
                 "feedback_scores": scores,
             }
         )
-    return _shape("traces.jsonl", _lines(rows), ratings)
+    return shape_of("traces.jsonl", json_lines(rows), ratings)
 
 
 def ratings_of_two_in_columns() -> PublicShape:
@@ -617,7 +617,7 @@ def ratings_of_two_in_columns() -> PublicShape:
         top = Counter(answers).most_common(1)[0][0]
         rows.append([f"q{i}", f"{sentence(i)}?", sentence(i + 40), *cells, top])
         ratings += [(str(i), f"annotator_{k}", v) for k, v in enumerate(answers, 1)]
-    return _shape("appendix.csv", table_text(rows), ratings)
+    return shape_of("appendix.csv", table_text(rows), ratings)
 
 
 def relevance_of_documents() -> PublicShape:
@@ -629,7 +629,7 @@ def relevance_of_documents() -> PublicShape:
                 value, who = pick("012", i * 5 + d, k), f"as{(i + k) % 5}"
                 rows.append([300 + i, f"FT911-{100 + d * 3 + i}", who, value])
                 ratings.append((f"{i} {d}", who, value))
-    return _shape("qrels.tsv", table_text(rows, "\t"), ratings)
+    return shape_of("qrels.tsv", table_text(rows, "\t"), ratings)
 
 
 def preferences_and_turns() -> PublicShape:
@@ -656,7 +656,7 @@ def preferences_and_turns() -> PublicShape:
                 }
             )
             ratings.append((str(i), who, choice))
-    return _shape("preferences.jsonl", _lines(rows), ratings)
+    return shape_of("preferences.jsonl", json_lines(rows), ratings)
 
 
 def form_of_microsoft() -> PublicShape:
@@ -671,4 +671,4 @@ def form_of_microsoft() -> PublicShape:
         at = [f"2/{k + 1}/26 10:0{k}:12", f"2/{k + 1}/26 10:1{k}:40"]
         rows.append([k + 1, *at, "anonymous", "", *answers])
         ratings += [(str(n), str(k + 1), v) for n, v in enumerate(answers)]
-    return _shape("Survey(1-6).csv", table_text(rows), ratings)
+    return shape_of("Survey(1-6).csv", table_text(rows), ratings)

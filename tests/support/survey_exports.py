@@ -8,23 +8,22 @@ called ``item|criterion``.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from support.public_shapes import PublicShape, pick, raters_of, sentence, table_text
+from support.public_shapes import (
+    PublicShape,
+    json_lines,
+    pick,
+    raters_of,
+    sentence,
+    shape_of,
+    table_text,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 N = 20
-
-
-def _lines(rows: Iterable[object]) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def _shape(name: str, content: str, ratings: Iterable[tuple[str, str, object]]) -> PublicShape:
-    return PublicShape(name, content, Counter((i, who, str(v)) for i, who, v in ratings))
 
 
 def _rated(labels: Sequence[str]) -> list[tuple[int, str, str]]:
@@ -41,7 +40,7 @@ def axes_of_summaries() -> PublicShape:
         shown = {"text": sentence(i + 60), "policy": "lead", "note": "", "axes": axes}
         rows.append({"info": about, "split": "valid", "summary": shown, "worker": who})
         ratings += [(f"{i}|{name}", who, grade) for name, grade in axes.items()]
-    return _shape("axes.jsonl", _lines(rows), ratings)
+    return shape_of("axes.jsonl", json_lines(rows), ratings)
 
 
 AXES = ("overall", "accuracy", "coverage")
@@ -57,7 +56,7 @@ def choices_by_annotator() -> PublicShape:
         about = {"id": 400 + i, "annotator": who, "annotation_id": n, "lead_time": 4.5 + n / 7}
         rows.append({"text": sentence(i), "mood": mood, **about})
         ratings.append((str(i), who, label))
-    return _shape("project-3.json", json.dumps(rows), ratings)
+    return shape_of("project-3.json", json.dumps(rows), ratings)
 
 
 def single_labels() -> PublicShape:
@@ -67,7 +66,7 @@ def single_labels() -> PublicShape:
         {"id": i + 1, "text": sentence(i), "label": [label], "Comments": []}
         for i, label in enumerate(labels)
     ]
-    return _shape("all.jsonl", _lines(rows), [(str(i), "", x) for i, x in enumerate(labels)])
+    return shape_of("all.jsonl", json_lines(rows), [(str(i), "", x) for i, x in enumerate(labels)])
 
 
 def grid_of_google() -> PublicShape:
@@ -79,7 +78,7 @@ def grid_of_google() -> PublicShape:
         labels = [pick(("Polite", "Neutral", "Rude"), i, k) for i in range(9)]
         rows.append([f"2023/11/0{k + 1} 3:1{k}:22 PM GMT+1", f"p{k}@mail.example", *labels, ""])
         ratings += [(str(i), f"p{k}", label) for i, label in enumerate(labels)]
-    return _shape("Responses.csv", table_text(rows), ratings)
+    return shape_of("Responses.csv", table_text(rows), ratings)
 
 
 def survey_of_two_headers() -> PublicShape:
@@ -92,7 +91,7 @@ def survey_of_two_headers() -> PublicShape:
         labels = [pick(("Friendly", "Neutral", "Unfriendly"), i, k) for i in range(9)]
         rows.append([11480 + k, 43, f"2/{k + 1}/2020 10:00", f"10.1.1.{k}", *labels])
         ratings += [(str(i), f"p{k}", label) for i, label in enumerate(labels)]
-    return _shape("Survey.csv", table_text(rows), ratings)
+    return shape_of("Survey.csv", table_text(rows), ratings)
 
 
 def workers_beside_scores() -> PublicShape:
@@ -107,7 +106,7 @@ def workers_beside_scores() -> PublicShape:
         mean = round(sum(grades) / 3 - 2.9, 4)
         rows.append(["wiki", 600 + i * 3, sentence(i), *grades, *workers, mean])
         ratings += [(str(i), who, grade) for who, grade in zip(workers, grades, strict=True)]
-    return _shape("wikipedia.annotated.csv", table_text(rows), ratings)
+    return shape_of("wikipedia.annotated.csv", table_text(rows), ratings)
 
 
 def nested_criteria() -> PublicShape:
@@ -131,7 +130,7 @@ def nested_criteria() -> PublicShape:
             "context": sentence(i), "fact": sentence(i + 90), "annotators": ["ana", "bo", "cy"],
             "responses": responses,
         })  # fmt: skip
-    return _shape("usr.json", json.dumps(rows), ratings)
+    return shape_of("usr.json", json.dumps(rows), ratings)
 
 
 def lists_of_one() -> PublicShape:
@@ -144,7 +143,7 @@ def lists_of_one() -> PublicShape:
         cells = [str([[label] for label in labels]), f"a{i % 7}", str(raters_of(i))]
         rows.append([i, sentence(i), sentence(i + 50), labels[0], *cells])
         ratings += zip([str(i)] * 3, raters_of(i), labels, strict=True)
-    return _shape("pairs.csv", table_text(rows), ratings)
+    return shape_of("pairs.csv", table_text(rows), ratings)
 
 
 def attributes_by_worker() -> PublicShape:
@@ -157,7 +156,7 @@ def attributes_by_worker() -> PublicShape:
         marks = [int((i * (n + 2) + number * (n + 1)) % (3 + n) == 0) for n in range(4)]
         rows.append([239571 + 11 * i, 2500 + 13 * number, *marks])
         ratings += [(f"{i}|{name}", who, x) for name, x in zip(names, marks, strict=True)]
-    return _shape("toxicity_individual.csv", table_text(rows), ratings)
+    return shape_of("toxicity_individual.csv", table_text(rows), ratings)
 
 
 def safer_and_better() -> PublicShape:
@@ -170,7 +169,7 @@ def safer_and_better() -> PublicShape:
         chosen = {"better_response_id": better, "safer_response_id": safer}
         rows.append({"prompt": f"{sentence(i)}?", **answers, **safe, **chosen})
         ratings += [(f"{i}|better", "", better), (f"{i}|safer", "", safer)]
-    return _shape("train.jsonl", _lines(rows), ratings)
+    return shape_of("train.jsonl", json_lines(rows), ratings)
 
 
 def helpful_replies() -> PublicShape:
@@ -183,7 +182,7 @@ def helpful_replies() -> PublicShape:
         about = {"post_id": f"q{i:03}", "domain": "askbaking", "history": f"Why is {sentence(i)}?"}
         rows.append({**about, **scores, **texts, "labels": label, "seconds_difference": 17.0 * i})
         ratings.append((str(i), "", label))
-    return _shape("shp.jsonl", _lines(rows), ratings)
+    return shape_of("shp.jsonl", json_lines(rows), ratings)
 
 
 def severity_of_errors() -> PublicShape:
@@ -195,7 +194,7 @@ def severity_of_errors() -> PublicShape:
             kind = ("Omission", "Grammar", "Style")[(i + n) % 3]
             text = [sentence(i // 2), sentence(i + 100)]
             rows.append([("Anna", "Otto")[i % 2], f"d{i // 8}", i // 2, who, *text, kind, severity])
-    return _shape("mqm.tsv", table_text(rows, "\t"), ())
+    return shape_of("mqm.tsv", table_text(rows, "\t"), ())
 
 
 def sets_by_worker() -> PublicShape:
@@ -207,7 +206,7 @@ def sets_by_worker() -> PublicShape:
         sets = [[x, "sad"] if (i + k) % 3 == 0 else [x] for k, x in enumerate(firsts)]
         rows.append([f"i{i}", sentence(i), json.dumps(raters_of(i)), json.dumps(sets)])
         ratings += zip([str(i)] * 3, raters_of(i), map("+".join, sets), strict=True)
-    return _shape("sets.csv", table_text(rows), ratings)
+    return shape_of("sets.csv", table_text(rows), ratings)
 
 
 def objects_by_annotator() -> PublicShape:
@@ -218,7 +217,7 @@ def objects_by_annotator() -> PublicShape:
         row = rows.setdefault(i, {"id": i, "text": sentence(i), "annotations": {}})
         row["annotations"][who] = {"label": label, "time": 12.5 + i}  # type: ignore[index]  # made so
         ratings.append((str(i), who, label))
-    return _shape("annotated.json", json.dumps([*rows.values()]), ratings)
+    return shape_of("annotated.json", json.dumps([*rows.values()]), ratings)
 
 
 def better_and_how_sure() -> PublicShape:
@@ -230,7 +229,7 @@ def better_and_how_sure() -> PublicShape:
         sure = 1 + (i + ord(who[0])) % 3
         rows.append([f"H{i}", who, sentence(i + 40), sentence(i + 80), label, sure])
         ratings += [(f"{i}|better", who, label), (f"{i}|sure", who, sure)]
-    return _shape("ab.csv", table_text(rows), ratings)
+    return shape_of("ab.csv", table_text(rows), ratings)
 
 
 def authors_of_tweets() -> PublicShape:
@@ -242,4 +241,4 @@ def authors_of_tweets() -> PublicShape:
         labels = [pick(("hate", "offensive", "neither"), i, k) for k in range(3)]
         rows.append([10000 + 3 * i, f"@u{i % 6}", sentence(i), *labels])
         ratings += [(str(i), f"a{k}", label) for k, label in enumerate(labels)]
-    return _shape("tweets.csv", table_text(rows), ratings)
+    return shape_of("tweets.csv", table_text(rows), ratings)
