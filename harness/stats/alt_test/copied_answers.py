@@ -170,7 +170,7 @@ def bound_of(n_items: int, ratings_per_item: float) -> float:
 def _codes(
     panel: Panel, judge: Coded, raters: IntArray, *, ordered: bool
 ) -> tuple[IntArray, IntArray, int]:
-    """Return (n', m + 1) options of raters and judge, the rows of items, and the option count."""
+    """Return (n', m + 1) options of raters and judge, the items with both, and the option count."""
     codes = np.full((len(panel.items), len(raters) + 1), UNANSWERED)
     kept = np.isin(panel.of_rater, raters)
     place = np.searchsorted(raters, panel.of_rater[kept])
@@ -234,7 +234,10 @@ class CopyRatios:
 
     @property
     def best(self) -> IntArray:
-        """Index of the pair whose copies best explain the answers, for each of B data sets."""
+        """Index of the pair whose copies best explain the answers, for each of B data sets.
+
+        Only pairs with a shared error compete, unless the judge shares none.
+        """
         comparable = self.shares_errors | self.shares_none[:, None]
         return np.asarray(np.where(comparable, self.ratios, -np.inf).argmax(axis=1))
 
@@ -243,7 +246,10 @@ class CopyRatios:
         return np.asarray(((self.ratios > bound) & self.shares_errors).any(axis=1))
 
     def undecided(self, bound: float) -> BoolArray:
-        """Return a (B,) mask of the data sets in which a copy cannot be ruled out."""
+        """Return a (B,) mask of the data sets in which a copy would look the same.
+
+        No shared error distinguishes it from an independent judge.
+        """
         alike = (self.ratios > min(bound, UNDECIDED_FROM)).any(axis=1)
         return np.asarray(alike & self.shares_none)
 

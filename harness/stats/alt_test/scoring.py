@@ -53,7 +53,7 @@ class SimilarityTable:
 
 
 def similarities(score: Score, labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
-    """Compare values pairwise, by equality, by absolute difference or by similarity.
+    """Compare values pairwise: 1 or 0, minus the absolute difference, or the similarity.
 
     Parameters
     ----------
@@ -93,7 +93,10 @@ def table_pairing(table: SimilarityTable) -> Pairing:
 
 
 def function_pairing(similarity: Similarity) -> Pairing:
-    """Return a function that compares each distinct pair once. Values must be finite."""
+    """Return a function that compares each distinct pair once.
+
+    It raises ValueError for similarities that are not finite.
+    """
 
     def pairing(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
         pairs, place = np.unique(x * len(labels) + y, return_inverse=True)
@@ -151,7 +154,7 @@ class OtherRatings:
         return self.panel.labels if self.reference is None else self.reference.labels
 
     def mean(self, sums: FloatArray) -> FloatArray:
-        """Divide (R,) weighted sums over the other raters by their quality, or return nan."""
+        """Divide (R,) weighted sums over the other raters by their quality, or nan if none."""
         return np.asarray(sums / self.total)
 
     def sums(self, values: FloatArray) -> FloatArray:

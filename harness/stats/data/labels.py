@@ -105,7 +105,7 @@ def median_shares(
     *,
     floor: bool = False,
 ) -> FloatArray:
-    """Return an (n,) array with the share of labels that equal the item's median, or nan.
+    """Return (n,) shares of labels that equal the item's median, or nan for items without ratings.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class OptionSpace:
 
     @property
     def fully_specified(self) -> bool:
-        """Return whether every set is a single option, so that O determines theta."""
+        """Return whether raters have exactly one reasonable option, so that O determines theta."""
         return self.sets_known and len(self.sets) == len(self.options) == int(self.membership.sum())
 
     def option_index(self, option: str) -> int:

@@ -105,7 +105,7 @@ class RatingTable:
 
     @property
     def choice_counts(self) -> IntArray:
-        """Return the (n, K) choice counts. Raise ValueError if the table has distributions."""
+        """Return the (n, K) choice counts. Raise ValueError if these are distributions."""
         if "forced_choice" in self.exact:
             raise ValueError(f"{self.name!r} contains distributions, not counts")
         return np.asarray(self.forced_choice, dtype=np.int64)
@@ -352,7 +352,7 @@ def omega_of(theta: FloatArray, space: OptionSpace) -> FloatArray:
 
 
 def check_rows(rows: FloatArray, width: int, name: str) -> FloatArray:
-    """Return rows as floats. Raise ValueError unless each row sums to 1 or is entirely nan."""
+    """Return (n, width) float rows. Raise ValueError unless each sums to 1 or is entirely nan."""
     array = np.asarray(rows, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != width:  # noqa: PLR2004 -- a matrix has two axes
         raise ValueError(f"{name} has shape {array.shape}; wanted (n, {width})")

@@ -62,7 +62,7 @@ class ItemScores:
         return f"ItemScores({self.sums.shape[1]} items, {len(self.sums) - 1} rounds)"
 
     def changes(self, window: Window) -> FloatArray:
-        """Return each item's change in mean score from the baseline to a window."""
+        """Return the change in mean score from baseline to window, for items with both."""
         looks = slice(window.first_look, window.look + 1)
         n_before, n_inside = self.n_replies[0], self.n_replies[looks].sum(axis=0)
         both = (n_before > 0) & (n_inside > 0)

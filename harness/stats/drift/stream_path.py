@@ -133,7 +133,7 @@ class StreamPath:
         return self.looks[-1].p_value if self.looks else 1.0
 
     def first_look_at(self, threshold: float) -> LookResult | None:
-        """Return the alarm: the first round whose p-value is at or below the threshold."""
+        """Return the alarm: the first round with a p-value of at most the threshold, or None."""
         return next((look for look in self.looks if look.p_value <= threshold), None)
 
 
@@ -200,7 +200,7 @@ def item_evidence(counts: ReplyCounts, window: Window) -> FloatArray:
 def stacked_paths(
     counts: IntArray, is_outcome: BoolArray, *, stop_at: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Compute ``log_e_sum`` and ``p_bound`` for many streams at once, for simulations.
+    """Compute (S, T) ``log_e_sum`` and ``p_bound`` for many streams at once, for simulations.
 
     ``counts``, (S, T + 1, n, C), and ``is_outcome``, (C,), are as in `ReplyCounts`. Once a stream's
     p-value is at most ``stop_at``, its last values are repeated.

@@ -55,7 +55,7 @@ def plan_difference_labels(
     bounds: tuple[float, float],
     rng: np.random.Generator,
 ) -> LabelPlan:
-    """Return how many labels are needed so that no difference's interval exceeds a target width.
+    """Return how many labels are probably needed for a target width of all differences' intervals.
 
     Parameters
     ----------

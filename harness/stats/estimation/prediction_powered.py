@@ -63,7 +63,10 @@ class JudgedMean:
         return self.deviations / max(self.n - 1, 1)
 
     def plus(self, other: JudgedMean) -> JudgedMean:
-        """Add the sums over other items. The result has no information about groups."""
+        """Add the sums over other items.
+
+        The groups of the combined items are no longer known, unless one side has no items.
+        """
         if not self.n or not other.n:
             return self if self.n else other
         n, gap = self.n + other.n, other.mean - self.mean

@@ -109,7 +109,7 @@ def two_phase_interval(
 
 
 def two_phase_statistic(counts: TwoPhaseCounts) -> Callable[[FloatArray], FloatArray]:
-    """Return a function that tests (R,) shares against the labels and verdicts."""
+    """Return the evidence of labels and verdicts against shares, as a function of (R,) shares."""
     greatest = _log_likelihood_at_maximum(counts)
 
     def statistic(share: FloatArray) -> FloatArray:
@@ -179,7 +179,7 @@ def share_interval(
 
 
 def share_statistic(n_yes: FloatArray, n: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return a function that tests (R,) shares against the labels alone."""
+    """Return the evidence of the labels alone against shares, as a function of (R,) shares."""
 
     def statistic(p: FloatArray) -> FloatArray:
         ratio = 2.0 * (_deviance(n_yes, n * p) + _deviance(n - n_yes, n * (1.0 - p)))

@@ -77,9 +77,9 @@ def meets_bounds(
 ) -> tuple[FloatArray, FloatArray]:
     """Bound the probability that the accepted set contains a positive option, given choices.
 
-    Bounds are sharp for each item: raters who choose j must meet the positive options if every
-    admissible set with j does, and can if some set does. nan rows of the (n, K) choice shares stay
-    nan; ValueError if a row is not a distribution or an option is unknown.
+    Both (n,) bounds are sharp for each item: raters who choose j must meet the positive options if
+    every admissible set with j does, and can if some set does. nan rows of the (n, K) choice shares
+    stay nan; ValueError if a row is not a distribution or an option is unknown.
     """
     shares = check_rows(O, len(space.options), "O")
     meets = space.meets(positive)

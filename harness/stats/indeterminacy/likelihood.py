@@ -267,7 +267,7 @@ class _Calls:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Draws:
-    """Forced choices per item, and draws of theta over the U possible sets.
+    """Forced choices (n, K), and (n, S, U) draws of theta over the U possible sets.
 
     ``sets`` (n, U) are their counts, and ``pseudo`` (U,) the Dirichlet distribution of theta over
     items; ``kept`` says whether each of the V sets is among them; ``offset`` (n, S) is the
@@ -470,7 +470,7 @@ class _Shares:
         )
 
     def profile(self, variance: float) -> ShareProfile | None:
-        """Return the profile of P(negative chosen) for each set that can hide a positive option.
+        """Return the likelihood along P(negative chosen) of each set that can hide a positive.
 
         The split of that probability among the negative options, and of the rest among the positive
         ones, is as in the fit. The result is None if no such set occurs or there are no other

@@ -353,7 +353,7 @@ class _Bounded:
 
 
 def _both_means(totals: FloatArray) -> FloatArray:
-    """Return the mean over items, plus the mean over pairs times the share with choices."""
+    """Return the mean over items, plus that over items with pairs times the share with choices."""
     of_items = ratio(totals[..., 0], totals[..., 1])
     return of_items + ratio(totals[..., 2], totals[..., 3]) * ratio(totals[..., 4], totals[..., 1])
 

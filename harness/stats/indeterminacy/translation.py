@@ -195,8 +195,8 @@ def sensitivity_family(
 def reconstruct_theta(O: FloatArray, F_reverse: FloatArray) -> FloatArray:
     """Compute theta = F' O (Guerdan et al. 2025, theorem 3.3), as an (n, V) array.
 
-    ValueError if the (n, K) ``O`` has no distribution per row, or the (V, K) ``F_reverse`` none per
-    column.
+    Rows are nan if those of ``O`` are. ValueError if the (n, K) ``O`` has no distribution per row,
+    or the (V, K) ``F_reverse`` none per column.
     """
     K = np.asarray(F_reverse).shape[1]
     return check_rows(O, K, "O") @ check_rows(np.asarray(F_reverse).T, F_reverse.shape[0], "F'")

@@ -28,7 +28,7 @@ def effective_units(weights: FloatArray) -> FloatArray:
 def share_intervals(
     shares: FloatArray, n_effective: FloatArray, *, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the (K, V) ends of each share's exact interval. Undefined shares get nan."""
+    """Return the (K, V) ends of each share's exact interval, or nan if share or n is undefined."""
     low, high = np.full((2, *shares.shape), np.nan)
     for k, v in np.argwhere(~np.isnan(shares) & (n_effective > 0)).tolist():
         share = float(np.clip(shares[k, v], 0.0, 1.0))

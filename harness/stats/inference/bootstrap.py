@@ -159,7 +159,7 @@ class Resamples:
         return replace(self, times=times, drawn=None)
 
     def kept(self) -> Self:
-        """Draw the weights once for all passes if they fit into memory."""
+        """Draw the weights once for all passes if they are few enough to store."""
         n_weights = self.n_units if self.of_item is None else len(self.of_item)
         is_few = 0 < n_weights * self.n_replicates <= CHUNK_CELLS
         return replace(self, drawn=np.asfortranarray(next(self.blocks()))) if is_few else self
@@ -206,7 +206,8 @@ class Resamples:
     ) -> tuple[FloatArray, Iterable[FloatArray]]:
         """Sum (n, d) contributions over all items, and in each resample.
 
-        The sums of all parts are concatenated. Each block reuses the memory of the previous one.
+        Return (D,) sums, and (b, D) blocks of resampled sums. The sums of all parts are
+        concatenated. Each block reuses the memory of the previous one.
         """
         by_unit = units.sums(parts)
         if (distinct := self._distinct(by_unit)) is not None:
@@ -226,7 +227,7 @@ class Resamples:
         return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
 
     def products(self, parts: Sequence[Summands]) -> Iterator[FloatArray]:
-        """Yield (b, D) arrays of weights times contributions, without columns of zeros."""
+        """Yield (b, D) arrays of weights times contributions. Zero columns are not multiplied."""
         if not self.n_replicates or not parts:
             return
         by_column, filled = _filled_columns(parts)

@@ -93,7 +93,7 @@ class Engine:
         return f"Engine({self.resamples!r})"
 
     def kept(self) -> Engine:
-        """Draw the weights once for all passes if they fit into memory."""
+        """Draw the weights once for all passes if they are few enough to store."""
         return replace(self, resamples=self.resamples.kept())
 
     def of_kinds(self, *tables: Counts) -> tuple[IntArray, Engine]:

@@ -38,7 +38,10 @@ class Estimated:
         return self.sampled.replicates
 
     def minus(self, other: Estimated, engine: Engine) -> Estimate:
-        """Subtract an estimate on the same resamples. If either is NA, the difference is NA."""
+        """Subtract an estimate on the same resamples.
+
+        If either is NA, the difference is NA with its reason.
+        """
         first, second = self.sampled, other.sampled
         value, replicates = first.value - second.value, first.replicates - second.replicates
         undefined = bool(np.isnan(value))

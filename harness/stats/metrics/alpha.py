@@ -260,7 +260,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
 
 
 def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None:
-    """Compute alpha by counting if ratings are whole numbers in a short range, or return None."""
+    """Compute alpha by counting if ratings are steps of 1 on a short scale, or return None."""
     if array.dtype.kind not in "buif" or not array.size:
         return None
     low, high = (float(extreme.reduce(array, axis=None)) for extreme in (np.fmin, np.fmax))
@@ -283,7 +283,7 @@ def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None
 
 
 def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
-    """Count (n, m) whole numbers from ``low`` on. Return None if a number is not whole."""
+    """Count (n, m) numbers in steps of 1 from ``low``. Return None if one is between steps."""
     n, missing = len(x), np.isnan(x)
     absent = int(missing.any())  # missing ratings are counted too, in a separate column
     x -= low - absent

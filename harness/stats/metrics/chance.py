@@ -39,7 +39,7 @@ def chance_corrected(
 
 
 def above_uniform(observed: FloatArray, n_options: int) -> FloatArray:
-    """Return Randolph's kappa (2005), whose chance agreement assumes a uniform draw of options."""
+    """Return Randolph's kappa (2005), in which chance is a draw among all declared options."""
     return chance_corrected(observed, np.full_like(observed, 1.0 / n_options))
 
 

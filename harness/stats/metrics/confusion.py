@@ -58,7 +58,7 @@ def hit_rate_ties_lost(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def hit_rate_ties_won(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, 2) columns: 1 if the modes can be equal (ties count 1), and the weight."""
+    """Return (n, 2) columns: 1 if the modes can be equal, else 0, and the item's weight."""
     possible = row_products(human, judge) > 0.0
     return weighted(possible.astype(np.float64), both_rated(human, judge))
 

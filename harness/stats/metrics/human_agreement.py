@@ -270,10 +270,10 @@ SAME_FOR_EQUAL_RATERS = {  # coefficients that equal the strict one if it has a 
 
 
 def pearson_by_rater(ratings: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, 6 m) sums per rater for Pearson's correlation with the judge.
+    """Return (n, 6 m) columns: 1, x, y, x^2, y^2 and x y per rater, for items that both rated.
 
-    ``ratings`` are (n, m) and ``judge`` (n,) numbers, nan if there is none; ValueError if the
-    numbers of items differ.
+    x is the judge and y the rater. ``ratings`` are (n, m) and ``judge`` (n,) numbers, nan if there
+    is none; ValueError if the numbers of items differ.
     """
     y = np.asarray(ratings, dtype=np.float64)
     x = np.asarray(judge, dtype=np.float64)

@@ -79,7 +79,7 @@ def pair_cells(votes: FloatArray, positive: Sequence[int]) -> FloatArray:
 
 
 def error_pairs(votes: FloatArray, human: FloatArray) -> FloatArray:
-    """Return (n, 6 P) sums for the correlation of errors in each of P pairs of judges.
+    """Return (n, 6 P) columns: 1, x, y, x^2, y^2 and x y of the errors in P pairs of judges.
 
     A judge's error on an item is 1 minus the (n, K) humans' share of its chosen option, which is 0
     or 1 for a one-hot mode. Values are 0 if either judge or the humans gave no answer.

@@ -137,7 +137,10 @@ class NumericRatings:
         )
 
     def _without_each(self, rows: AnswerRows) -> tuple[AnswerRows, AnswerRows, BoolArray]:
-        """Pair answers and left-out ratings with the mean of the remaining ratings."""
+        """Pair answers and left-out ratings with the mean of the remaining ratings.
+
+        Also return an (n,) mask of the items used.
+        """
         m, answered = self.counts, np.zeros(self.n_items, dtype=np.bool_)
         answered[rows.item] = True
         used = answered & (m >= MIN_RATINGS)

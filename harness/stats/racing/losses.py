@@ -34,11 +34,10 @@ class LossTable:
 
     @property
     def ranges(self) -> FloatArray:
-        """Range of each item's loss, at least 0.05, in an (n,) array.
+        """Range of each item's loss over all answers, at least 0.05, in an (n,) array.
 
-        No answer counts as an answer.
-
-        It bounds the difference between two judges on the item, and is known before any judge runs.
+        The answers include a missing one. The range bounds the difference between two judges on the
+        item, and is known before any judge runs.
         """
         return np.asarray(np.maximum(UNANSWERED - self.values.min(axis=1), LEAST_RANGE))
 

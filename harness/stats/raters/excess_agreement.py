@@ -151,7 +151,7 @@ def _agreements(choices: RaterChoices) -> tuple[FloatArray, FloatArray]:
 def _sign_test(chosen: NDArray[np.int16], unit: IntArray) -> float:
     """Test whether the first rater agrees more often with the second than with the third.
 
-    A unit's items count once, for whoever has more of them.
+    Return the one-sided p-value. A unit's items count once, for whoever has more of them.
     """
     first, second, third = chosen
     signs = (first == second).astype(np.int64) - (first == third)

@@ -145,7 +145,7 @@ def cross_fit(
     *,
     better: ScoreDirection = "found",
 ) -> CrossFit:
-    """Fit one map per fold, and apply it to the fold's items.
+    """Fit one map per fold on the items outside it, and apply it to the fold's items.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ class Scoring:
         )
 
     def counting_criteria_alike(self, criteria: Sequence[str], shared: BoolArray) -> Scoring:
-        """Return a scoring in which each criterion has the same total weight."""
+        """Return a scoring in which each criterion's shared items together count as one."""
         _, of_item = np.unique(np.array(criteria), return_inverse=True)
         n_shared = np.bincount(of_item[shared], minlength=int(of_item.max(initial=0)) + 1)
         return replace(self, weights=self.weights / np.maximum(n_shared, 1)[of_item])

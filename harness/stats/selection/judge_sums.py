@@ -242,7 +242,7 @@ def scorer(judge: ComparedSide) -> Callable[[Metric, FloatArray, IntArray], Floa
 
     @cache
     def comparable(form: Form) -> tuple[FloatArray, BoolArray]:
-        """Return the judge's vectors on compared items, and a mask of items with more replies."""
+        """Return the judge's vectors, nan off its items, and a mask of items with more replies."""
         of_judge, compared = judge.forms[form], judge.compared(form)
         if judge.common:
             of_judge = np.where(compared[:, None], of_judge, np.nan)
@@ -410,7 +410,7 @@ CROSS_CALL_BETA = replace(
 
 
 def human_sums(human: RatingTable, times: IntArray | None = None) -> list[ItemSums]:
-    """Measure the agreement among the human raters."""
+    """Measure the agreement among the human raters. Row i represents ``times[i]`` items, or one."""
     return rater_sums(human.forced_choice, HUMAN_AGREEMENT, times)
 
 

@@ -42,7 +42,8 @@ FEW_DIFFER: Final = "fewer_than_six_differ"
 def sign_test(n_first: int, n_second: int) -> float:
     """Test whether two counts are equally likely, and return the exact two-sided p-value.
 
-    For the items on which only one of two runs is right, it is the exact McNemar test.
+    The p-value is 1 if both counts are 0. For the items on which only one of two runs is right, it
+    is the exact McNemar test.
 
     References
     ----------
@@ -223,7 +224,7 @@ def _n_differing(sums: Sequence[FloatArray], unit: IntArray) -> int:
 def _bootstrap(
     metric: Metric, sums: Sequence[FloatArray], units: Units, resampling: Resampling
 ) -> tuple[float, float] | None:
-    """Return a score interval for the difference. Both runs share the resamples."""
+    """Return the ends of the difference's score interval, or None. Runs share the resamples."""
 
     def value(side: FloatArray, weights: FloatArray) -> FloatArray:
         return metric.value(weighted_totals(side, weights))

@@ -207,7 +207,7 @@ def better_than(
     n_units: int,
     freedom: FloatArray,
 ) -> BoolArray:
-    """Return a (J, C) mask of judges that are significantly better than rivals.
+    """Return a (J, C) mask of judges better than rivals, by a one-sided sup-t over all pairs.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def _standard_errors(replicates: FloatArray) -> FloatArray:
 
 
 def _upper_quantile(values: FloatArray, level: float, n: int = 1) -> float:
-    """Return a quantile of the largest of n values. If B is too small, use Bonferroni's.
+    """Return a quantile of the largest of n values. If B is too small, at least Bonferroni's.
 
     With B resamples, the returned order statistic is exceeded with probability at most ``1 -
     level`` plus 1 / (B + 1), so resamples cannot resolve levels beyond ``1 - 1 / B``.

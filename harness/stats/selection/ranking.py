@@ -275,7 +275,7 @@ def regret_matrix(
 
 
 def chosen_by(losses: FloatArray) -> BoolArray:
-    """Return a (J, ...) mask of the judges with the lowest loss, including ties."""
+    """Return a (J, ...) mask of the judges with the lowest loss, including ties but not nan."""
     least = np.where(np.isnan(losses), np.inf, losses).min(axis=0, initial=np.inf)
     return np.asarray(losses <= least + TOLERANCE, dtype=np.bool_)
 

@@ -125,7 +125,7 @@ def _counted(
 
 
 def _vectors_of_counts(vectors: Vectors) -> Callable[[IntArray], FloatArray]:
-    """Return a function that computes the raters' vectors. Judges with equal vectors share it."""
+    """Return a function from the raters' counts to their vectors. Judges share its last result."""
 
     @remembered
     def of_counts(counts: IntArray) -> FloatArray:

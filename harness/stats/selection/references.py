@@ -187,7 +187,7 @@ def _constant_values(
 
 
 def _totals_by_draw(score: Vectors, weights: Weights, W: int, n_replies: float) -> Totals:
-    """Return a function that computes expected totals for r replies from distributions."""
+    """Return a function from (B, W) distributions to the expected (B, d) totals for r replies."""
 
     def at_distribution(shares: FloatArray) -> FloatArray:
         rows = [weights[b] @ score(shares[b : b + 1]) for b in range(len(shares))]

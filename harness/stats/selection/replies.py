@@ -184,13 +184,13 @@ def common_items(
 
 
 def replies_in_common(replies: Sequence[Replies], rated: BoolArray, min_answered: float) -> float:
-    """Return the smallest number of replies per rated item over all judges."""
+    """Return the smallest `samples_per_item` on rated items over all judges."""
     samples = [samples_per_item(z.n_samples[rated], min_answered) for z in replies]
     return min(samples, default=1)
 
 
 def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) -> float:
-    """Return the largest number of replies that a share of ``min_answered`` items has.
+    """Return the most replies that a share ``min_answered`` of (n,) items has, at least 1.
 
     A judge that returns distributions has infinitely many.
     """

@@ -77,7 +77,7 @@ def excluding(cells: FloatArray) -> FloatArray:
 
 
 def recoding(cells: FloatArray, to: int) -> FloatArray:
-    """Count abstentions as option ``to``. Reduces the shape from (..., (K + 1)^2) to (..., K^2)."""
+    """Count abstentions on both sides as option ``to``: (..., (K + 1)^2) cells to (..., K^2)."""
     table = square(cells).copy()
     table[..., to, :] += table[..., -1, :]
     table[..., :, to] += table[..., :, -1]

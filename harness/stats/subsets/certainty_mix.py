@@ -177,7 +177,10 @@ def _numbers(tables: Sequence[FloatArray], level: Level, scale: ArrayLike | None
 def _labels(
     counts: FloatArray, level: Level, scale: ArrayLike | None, numbers: FloatArray
 ) -> FloatArray:
-    """Return a one-hot row for each item's mode or median, or zeros if the item has no label."""
+    """Return each item's mode or median as a row over the numbers, or zeros without a label.
+
+    Tied modes share the row evenly.
+    """
     if level == "nominal":
         return np.nan_to_num(modes(counts))
     middles = medians(counts, scale)

@@ -55,7 +55,7 @@ def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> Fl
 
 
 def raters_errors(human: RatingTable, kind: ErrorKind) -> FloatArray:
-    """Return one rater's mean error against the rest as an (n,) array, or nan with fewer than two.
+    """Return (n,) mean errors of one rater against the rest, or nan with fewer than two raters.
 
     Parameters
     ----------
